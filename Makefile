@@ -1,0 +1,32 @@
+# make demo and make check set up all they need, from a bare machine on.
+
+.PHONY: help demo check build bench lint clean
+
+help:
+	@echo 'make demo    set up, then run the main job and print what it measured'
+	@echo 'make check   set up, then run every test'
+	@echo 'make build   set up, build the package and install it into .venv'
+	@echo 'make bench   set up, then run the benchmarks'
+	@echo 'make lint    set up, then look at the style of Python and C'
+	@echo 'make clean   remove all that the others made here'
+
+demo:
+	@scripts/setup.sh demo
+	@.venv/bin/python bench/demo.py
+
+check:
+	@scripts/check.sh
+
+build:
+	@scripts/setup.sh build
+
+bench:
+	@scripts/setup.sh demo
+	@.venv/bin/python -m bench
+
+lint:
+	@scripts/setup.sh check
+	@scripts/lint.sh
+
+clean:
+	rm -rf .venv .cache build
