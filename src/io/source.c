@@ -1,0 +1,170 @@
+/*
+ * source.c - reading descriptors, and the table of system calls.
+ *
+ *     start          offset                 nbytes
+ *       ├── read ──────┼── left ──────────────┤┈┈ grown since
+ */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* pread, O_CLOEXEC */
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "io/source.h"
+
+static int real_open(const char *path, int flags, mode_t mode)
+{
+	return open(path, flags, mode);
+}
+
+const agz__system agz__real_system = {
+	.open = real_open,
+	.fstat = fstat,
+	.read = read,
+	.pread = pread,
+	.write = write,
+	.lseek = lseek,
+	.poll = poll,
+	.close = close,
+};
+
+const agz__system *agz__system_table = &agz__real_system;
+
+#define sys (*agz__system_table)
+
+/* Learns what fd is. */
+static int look(agz__source *source)
+{
+	struct stat st;
+
+	if (sys.fstat(source->fd, &st) != 0)
+		return AGZ_E_SYSTEM;
+	if (S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		return AGZ_E_SYSTEM;
+	}
+	source->regular = S_ISREG(st.st_mode);
+	source->live = !source->regular && !S_ISBLK(st.st_mode);
+	if (source->regular)
+		source->nbytes = (uint64_t)st.st_size;
+	return source->live ? agz__bell_open(&source->bell) : AGZ_OK;
+}
+
+/*
+ * O_NONBLOCK is for FIFOs: opening one must not wait for its writer; the first read does,
+ * where it can be called off. It means nothing to a regular file, but for one under a
+ * lease (fcntl(2), F_SETLEASE), which is then opened again in the patient way.
+ */
+int agz__source_open(agz__source *source, const char *path)
+{
+	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
+	*source = (agz__source){.fd = -1, .owned = true, .bell = {-1, -1}};
+	do {
+		source->fd = sys.open(path, flags, 0);
+		if (source->fd < 0 && errno == EWOULDBLOCK)
+			flags &= ~O_NONBLOCK;
+		else if (source->fd >= 0 || errno != EINTR)
+			break;
+	} while (source->fd < 0);
+	if (source->fd < 0)
+		return AGZ_E_SYSTEM;
+
+	int rc = look(source);
+	if (rc != AGZ_OK) {
+		int saved = errno;
+		agz__source_close(source);
+		errno = saved;
+		return rc;
+	}
+	source->positional = source->regular;
+	source->seekable = !source->live;
+	return AGZ_OK;
+}
+
+int agz__source_adopt(agz__source *source, int fd, bool owned)
+{
+	*source = (agz__source){.fd = fd, .owned = owned, .bell = {-1, -1}};
+	int rc = look(source);
+	if (rc != AGZ_OK)
+		return rc;
+	off_t at = sys.lseek(fd, 0, SEEK_CUR);
+	if (at >= 0) {
+		source->seekable = true;
+		source->start = source->offset = (uint64_t)at;
+	}
+	return AGZ_OK;
+}
+
+/* Waits until a live source has something, or the bell rings. */
+static int wait_for_bytes(const agz__source *source)
+{
+	struct pollfd fds[2] = {
+		{.fd = source->fd, .events = POLLIN},
+		{.fd = source->bell.fd, .events = POLLIN},
+	};
+
+	while (sys.poll(fds, 2, -1) < 0) {
+		if (errno != EINTR && errno != EAGAIN)
+			return AGZ_E_SYSTEM;
+	}
+	return fds[1].revents ? AGZ_WAIT : AGZ_OK;
+}
+
+int agz__source_read(agz__source *source, void *ptr, size_t nbytes, size_t *got)
+{
+	ssize_t n;
+
+	*got = 0;
+	for (;;) {
+		int rc = source->live ? wait_for_bytes(source) : AGZ_OK;
+		if (rc != AGZ_OK)
+			return rc;
+		if (source->positional)
+			n = sys.pread(source->fd, ptr, nbytes, (off_t)source->offset);
+		else
+			n = sys.read(source->fd, ptr, nbytes);
+		if (n >= 0)
+			break;
+		/* Somebody else took the bytes that poll(2) had seen: wait again. */
+		if (errno != EINTR && !(source->live && (errno == EAGAIN || errno == EWOULDBLOCK)))
+			return AGZ_E_SYSTEM;
+	}
+	source->offset += (uint64_t)n;
+	*got = (size_t)n;
+	return AGZ_OK;
+}
+
+int agz__source_rewind(agz__source *source)
+{
+	if (!source->seekable)
+		return AGZ_E_NOT_SEEKABLE;
+	if (!source->positional &&
+	    sys.lseek(source->fd, (off_t)source->start, SEEK_SET) < 0)
+		return AGZ_E_SYSTEM;
+	source->offset = source->start;
+	return AGZ_OK;
+}
+
+bool agz__source_tail(const agz__source *source, void *tail, size_t nbytes)
+{
+	if (!source->regular || source->nbytes < source->start + nbytes)
+		return false;
+	return sys.pread(source->fd, tail, nbytes, (off_t)(source->nbytes - nbytes)) ==
+	       (ssize_t)nbytes;
+}
+
+uint64_t agz__source_left(const agz__source *source)
+{
+	return source->nbytes > source->offset ? source->nbytes - source->offset : 0;
+}
+
+void agz__source_close(agz__source *source)
+{
+	agz__bell_close(&source->bell);
+	/* A descriptor that was only read has nothing to lose when close(2) fails. */
+	if (source->owned && source->fd >= 0)
+		sys.close(source->fd);
+	source->fd = -1;
+}
