@@ -1,0 +1,65 @@
+/*
+ * check.c - what inspect and verify have in common.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "check.h"
+
+int check_open(struct work *work, unsigned flags)
+{
+	int rc = input_open(work);
+	return rc == RUNNING ? work_read(work, flags) : rc;
+}
+
+int check_step(struct work *work)
+{
+	uint64_t reached;
+	int rc = agz_reader_seek(work->reader, UINT64_MAX, &reached);
+	if (rc == AGZ_WAIT)
+		return WAITING;
+	if (rc != AGZ_OK)
+		return fail_fault(work, agz_reader_fault(work->reader));
+	progress_clear();
+	return RUNNING;
+}
+
+int check_print(const struct work *work, json_t *object)
+{
+	json_t *whole = object;
+	if (work->cli->n_files > 1) {
+		/* A name that is no UTF-8 is shown escaped. */
+		json_t *file = json_string(work->path);
+		if (file == NULL)
+			file = json_string(work->shown);
+		whole = json_pack("{s:o}", "file", file);
+		if (whole == NULL || object == NULL ||
+		    json_object_update(whole, object) != 0) {
+			json_decref(whole);
+			whole = NULL;
+		}
+		json_decref(object);
+	}
+	char *text = whole != NULL ? json_dumps(whole, JSON_ENSURE_ASCII) : NULL;
+	json_decref(whole);
+	if (text == NULL) {
+		say(work->shown, agz_error_message(AGZ_E_NOMEM));
+		return FAILED;
+	}
+	progress_clear();
+	puts(text);
+	free(text);
+	return DONE;
+}
+
+void check_failed(const struct work *work, const char *text)
+{
+	if (work->cli->json) {
+		check_print(work, json_pack("{s:b, s:s}", "ok", 0, "error", text));
+		return;
+	}
+	progress_clear();
+	fprintf(stderr, "FAILED: %s: %s\n", work->shown != NULL ? work->shown : "-",
+	        text);
+}
