@@ -47,7 +47,7 @@ if [ "$for_what" = check ]; then
 else
 	stamp=package
 fi
-key=$(digest include src cli python man meson* pyproject.toml)
+key=$(digest include src cli python meson* pyproject.toml)
 if ! is_done $stamp "$key"; then
 	say 'building the package and installing it into .venv'
 	rm -f .cache/stamps/package*
