@@ -10,11 +10,13 @@ logs=$out/log
 rm -rf $out
 mkdir -p $logs
 failed=()
+steps=0
 
 # step TITLE COMMAND...
 step() {
 	local title=$1 start=$SECONDS result=ok
 	shift
+	steps=$((steps + 1))
 	if ! logged "$logs/${title//[^a-z0-9+]/-}.log" "$@"; then
 		result=FAILED
 		failed+=("$title")
@@ -25,10 +27,9 @@ step() {
 # c_tests NAME COMPILER OPTION...: a build of its own, its tests, and no warning.
 c_tests() (
 	export CC=$2 PKG_CONFIG_PATH=$zlib_ng${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
-	set -e
-	meson setup "$out/$1" -Dwerror=true -Dtests=enabled -Dexamples=enabled "${@:3}"
-	meson compile -C "$out/$1"
-	meson test -C "$out/$1" --print-errorlogs
+	meson setup "$out/$1" -Dwerror=true -Dtests=enabled -Dexamples=enabled "${@:3}" &&
+		meson compile -C "$out/$1" &&
+		meson test -C "$out/$1" --print-errorlogs
 )
 
 # sanitized NAME: sanitizers see more where the optimiser did less.
@@ -55,17 +56,20 @@ leaks() {
 }
 
 step 'lint' scripts/lint.sh
-step 'C, gcc, every engine' c_tests gcc gcc -Dzlib-ng=enabled -Ddebug=true
+step 'C, gcc, every engine' c_tests gcc gcc -Dzlib-ng=enabled -Ddebug=true "--prefix=$PWD/$out/root"
 step 'C, clang, every engine' c_tests clang clang -Dzlib-ng=enabled
 step 'C, clang, ASan and UBSan' sanitized sanitized
 step 'C, zlib alone' engines zlib
 step 'C, zlib and libdeflate' engines libdeflate libdeflate
 step 'C, zlib and ISA-L' engines isal isal
 step 'C, zlib and zlib-ng' engines zlib-ng zlib-ng
-step 'C, leaks under valgrind' leaks
-step 'installed library and command' scripts/check_install.sh $out/gcc
-step 'Python and the command' pytest -n 2
+step 'leaks under valgrind' leaks
+step 'the README, on what is installed' scripts/check_readme.sh $out/gcc
+step 'Python and the command' python -m pytest -q -n 2
 
-passed=$(cat $out/*/meson-logs/testlog.txt $logs/*.log |
-	grep -Eo '\[  PASSED  \] [0-9]+|[0-9]+ passed' | grep -Eo '[0-9]+' | paste -sd+ | bc)
-printf '\n%s passed, %s failed\n' "$passed" "${#failed[@]}"
+tests=$(cat $out/*/meson-logs/testlog*.txt $logs/*.log |
+	sed -nE 's/.*\[  PASSED  \] ([0-9]+).*/\1/p; s/.*\b([0-9]+) passed.*/\1/p' |
+	paste -sd+)
+say "$((${tests:-0})) tests in $steps steps, $SECONDS s; the logs are in $logs"
+printf '%d passed, %d failed\n' $((steps - ${#failed[@]})) ${#failed[@]}
+[ ${#failed[@]} = 0 ] || die "failed: $(printf '%s; ' "${failed[@]}")"
