@@ -7,25 +7,26 @@
 #ifndef AGZ_TEXT_LINES_H
 #define AGZ_TEXT_LINES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "agz/text.h"
 
-typedef struct agz__line_finder {
-	enum agz_newline newline;
-	bool held_cr; /* the last byte was "\r": what it is depends on the next byte */
-} agz__line_finder;
-
 /*
  * Finds line ends in ptr[0..nbytes), nbytes < 2^32. Writes, ascending, the offset one past
- * each end, as many as `max`; *used says how many bytes were looked at (nbytes unless
- * `ends` got full). An offset of 0 (first only) says that the "\r" that ended the bytes
- * before was a line end of its own. A "\r" as the last byte is held, not written, where
- * the mode gives it a meaning together with the next byte.
+ * each end, as many as `max` (not 0), and returns how many. *used says how many bytes were
+ * looked at: nbytes, or, if `ends` got full, the last offset written.
+ *
+ * There is no state from call to call: what is written depends on these bytes alone, so
+ * that blocks may be searched in any order. It leaves one thing open, a "\r" as the last
+ * byte in the modes where the next byte gives it its meaning (ANY, CRLF). Such a "\r" is
+ * not written, and neither is, in CRLF mode, a "\n" as the first byte; whoever joins the
+ * pieces looks at the two bytes at the seam.
  */
-size_t agz__find_ends(agz__line_finder *finder, const uint8_t *ptr, size_t nbytes,
+size_t agz__find_ends(enum agz_newline newline, const uint8_t *ptr, size_t nbytes,
                       uint32_t *ends, size_t max, size_t *used);
+
+/* How many bytes from ptr on are below 0x80. */
+size_t agz__ascii_span(const uint8_t *ptr, size_t nbytes);
 
 #endif
