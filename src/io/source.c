@@ -97,19 +97,20 @@ int agz__source_adopt(agz__source *source, int fd, bool owned)
 	return AGZ_OK;
 }
 
-/* Waits until a live source has something, or the bell rings. */
-static int wait_for_bytes(const agz__source *source)
+int agz__source_wait(const agz__source *source)
 {
 	struct pollfd fds[2] = {
 		{.fd = source->fd, .events = POLLIN},
 		{.fd = source->bell.fd, .events = POLLIN},
 	};
 
+	if (!source->live)
+		return AGZ_OK;
 	while (sys.poll(fds, 2, -1) < 0) {
 		if (errno != EINTR && errno != EAGAIN)
 			return AGZ_E_SYSTEM;
 	}
-	return fds[1].revents ? AGZ_WAIT : AGZ_OK;
+	return fds[1].revents ? AGZ_END : AGZ_OK;
 }
 
 int agz__source_read(agz__source *source, void *ptr, size_t nbytes, size_t *got)
@@ -117,20 +118,16 @@ int agz__source_read(agz__source *source, void *ptr, size_t nbytes, size_t *got)
 	ssize_t n;
 
 	*got = 0;
-	for (;;) {
-		int rc = source->live ? wait_for_bytes(source) : AGZ_OK;
-		if (rc != AGZ_OK)
-			return rc;
+	do {
 		if (source->positional)
 			n = sys.pread(source->fd, ptr, nbytes, (off_t)source->offset);
 		else
 			n = sys.read(source->fd, ptr, nbytes);
-		if (n >= 0)
-			break;
-		/* Somebody else took the bytes that poll(2) had seen: wait again. */
-		if (errno != EINTR && !(source->live && (errno == EAGAIN || errno == EWOULDBLOCK)))
-			return AGZ_E_SYSTEM;
-	}
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && source->live && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return AGZ_WAIT;
+	if (n < 0)
+		return AGZ_E_SYSTEM;
 	source->offset += (uint64_t)n;
 	*got = (size_t)n;
 	return AGZ_OK;

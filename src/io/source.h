@@ -50,10 +50,11 @@ typedef struct agz__source {
 int agz__source_open(agz__source *source, const char *path);
 int agz__source_adopt(agz__source *source, int fd, bool owned);
 
-/*
- * As per read(2), EINTR retried; *got 0 is the end. Waits for a live source; that wait
- * ends with AGZ_WAIT once the bell is rung.
- */
+/* Waits until a live source has bytes or ends: AGZ_OK. AGZ_END: the bell was rung. For
+ * any other source AGZ_OK at once. */
+int agz__source_wait(const agz__source *source);
+
+/* As per read(2), EINTR retried; *got 0 is the end. AGZ_WAIT: a live one has nothing. */
 int agz__source_read(agz__source *source, void *ptr, size_t nbytes, size_t *got);
 
 /* Back to the start. AGZ_E_NOT_SEEKABLE, or AGZ_E_SYSTEM with errno. */

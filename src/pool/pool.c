@@ -114,14 +114,19 @@ static void queue(lane *ln, agz__job *job)
 	ln->n_queued++;
 }
 
-static void run(agz_pool *pool, agz__job *job)
+static void set_running(agz__job *job)
 {
 	job->state = AGZ__JOB_RUNNING;
 	job->prev = NULL;
-	job->next = pool->running;
+	job->next = job->pool->running;
 	if (job->next != NULL)
 		job->next->prev = job;
-	pool->running = job;
+	job->pool->running = job;
+}
+
+static void run(agz__job *job)
+{
+	set_running(job);
 	agz__unlock();
 	job->run(job);
 	agz__lock();
@@ -133,7 +138,7 @@ static void work(agz_pool *pool, lane *ln)
 	agz__lock();
 	for (;;) {
 		if (ln->first != NULL) {
-			run(pool, unqueue(ln, ln->first));
+			run(unqueue(ln, ln->first));
 			continue;
 		}
 		if (pool->stopping || ln->n_idle >= ln->max_idle)
@@ -243,6 +248,15 @@ bool agz__job_yield(agz__job *job)
 	agz__job_done(job);
 	queue(ln, job);
 	return true;
+}
+
+bool agz__job_move(agz__job *job, enum agz__lane which)
+{
+	agz__job_done(job);
+	if (agz__job_submit(job, which) == AGZ_OK)
+		return true;
+	set_running(job);
+	return false;
 }
 
 void agz__job_kick(agz__job *job)

@@ -57,6 +57,9 @@ void agz__job_done(agz__job *job);
  * and run() must return. */
 bool agz__job_yield(agz__job *job);
 
+/* By run(): to another lane; then run() must return. False: that has no thread. */
+bool agz__job_move(agz__job *job, enum agz__lane lane);
+
 /* For a queued job in a child of fork(), where no thread runs until one is asked for. */
 void agz__job_kick(agz__job *job);
 
