@@ -30,6 +30,9 @@
 /* Scratch memory beyond this is given back when the line is done with. */
 #define SCRATCH_KEPT ((size_t)64 << 10)
 
+/* Kept out of line, for the ready line's sake: it then saves no registers. */
+#define SLOW __attribute__((noinline))
+
 struct agz_cursor {
 	/* what a ready line needs */
 	const uint8_t *at;
@@ -385,12 +388,14 @@ static int find_end(agz_cursor *c, size_t limit, size_t *nbytes)
 
 /* ---- lines -------------------------------------------------------------------------------- */
 
-/* Are the bytes from the cursor to `stop`, in the same block, ASCII? Each byte is looked
- * at once, far ahead of the line where that is possible. */
+/* Is the line ASCII, the cursor at its start? Looks far ahead where there is nothing else,
+ * so that each byte is looked at once. */
 static int ascii_upto(agz_cursor *c, const uint8_t *stop)
 {
 	const uint8_t *p = c->high > c->at ? c->high : c->at, *far = block_end(c->here);
 
+	if (stop <= c->high)
+		return 1;
 	if (far - stop > (ptrdiff_t)SCRATCH_KEPT)
 		far = stop + SCRATCH_KEPT;
 	c->high = p + agz__ascii_span(p, (size_t)(far - p));
@@ -408,15 +413,11 @@ static inline unsigned line_end(agz_cursor *c, const uint8_t *stop, size_t nbyte
 		return 2;
 	case AGZ_NEWLINE_ANY:
 	default:
-		if (stop[-1] == '\r') {
-			c->seen |= AGZ_SAW_CR;
-			return 1;
-		}
-		if (nbytes > 1 && stop[-2] == '\r') {
+		if (stop[-1] == '\n' && nbytes > 1 && stop[-2] == '\r') {
 			c->seen |= AGZ_SAW_CRLF;
 			return 2;
 		}
-		c->seen |= AGZ_SAW_LF;
+		c->seen |= stop[-1] == '\n' ? AGZ_SAW_LF : AGZ_SAW_CR;
 		return 1;
 	}
 }
@@ -426,7 +427,7 @@ static int take_line(agz_cursor *c, size_t nbytes, bool ends, agz_line *line)
 {
 	if (nbytes <= left_here(c)) {
 		line->ptr = c->at;
-		line->ascii = c->at + nbytes <= c->high || ascii_upto(c, c->at + nbytes);
+		line->ascii = ascii_upto(c, c->at + nbytes);
 	} else {
 		if (nbytes > c->scratch_nbytes) {
 			uint8_t *p;
@@ -448,7 +449,7 @@ static int take_line(agz_cursor *c, size_t nbytes, bool ends, agz_line *line)
 	return 1;
 }
 
-static int slow_line(agz_cursor *c, size_t limit, unsigned flags, agz_line *line)
+SLOW static int slow_line(agz_cursor *c, size_t limit, unsigned flags, agz_line *line)
 {
 	bool last;
 	size_t nbytes;
@@ -476,6 +477,14 @@ static int slow_line(agz_cursor *c, size_t limit, unsigned flags, agz_line *line
 	return 0;
 }
 
+/* What is left to do of a ready line that is perhaps not ASCII. */
+SLOW static int slow_ascii(agz_cursor *c, const uint8_t *stop, agz_line *line)
+{
+	line->ascii = ascii_upto(c, stop);
+	c->at = stop;
+	return 1;
+}
+
 int agz_cursor_line(agz_cursor *cursor, size_t limit, unsigned flags, agz_line *line)
 {
 	agz_cursor *c = cursor;
@@ -489,7 +498,9 @@ int agz_cursor_line(agz_cursor *cursor, size_t limit, unsigned flags, agz_line *
 			line->ptr = c->at;
 			line->nbytes = nbytes;
 			line->end_nbytes = line_end(c, stop, nbytes);
-			line->ascii = stop <= c->high || ascii_upto(c, stop);
+			line->ascii = 1;
+			if (stop > c->high)
+				return slow_ascii(c, stop, line);
 			c->at = stop;
 			return 1;
 		}

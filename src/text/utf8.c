@@ -56,21 +56,28 @@ void agz__cpu_forget(void)
 
 /* ---- ASCII ---------------------------------------------------------------------------- */
 
+/* The top bits of eight bytes, the first byte's lowest. */
 static inline uint64_t high_bits(const uint8_t *p)
 {
 	uint64_t x;
 
 	memcpy(&x, p, 8);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	x = __builtin_bswap64(x);
+#endif
 	return x & 0x8080808080808080;
 }
 
-/* Also what is left over by the others. Stops within 8 bytes of the first high one. */
-static size_t span_scalar(const uint8_t *ptr, size_t nbytes)
+/* Also what is left over by the others: less than a vector, or a high byte is near. */
+static inline size_t span_scalar(const uint8_t *ptr, size_t nbytes)
 {
 	size_t i = 0;
 
-	while (nbytes - i >= 8 && high_bits(ptr + i) == 0)
-		i += 8;
+	for (; nbytes - i >= 8; i += 8) {
+		uint64_t high = high_bits(ptr + i);
+		if (high != 0)
+			return i + (size_t)__builtin_ctzll(high) / 8;
+	}
 	while (i < nbytes && ptr[i] < 0x80)
 		i++;
 	return i;
@@ -193,10 +200,12 @@ static size_t one_char(const uint8_t *p, size_t nbytes, int *cut)
 	return n;
 }
 
-/* The length of the character in four bytes, the first one lowest; 0 if it is wrong. */
-static inline size_t quick_char(uint32_t w)
+/* The same of a character that is not ASCII, with four bytes to look at at once; 0 says
+ * only that it is wrong. */
+static inline size_t quick_char(const uint8_t *p)
 {
-	uint32_t v;
+	uint32_t v, w = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+	                (uint32_t)p[3] << 24;
 
 	if ((w & 0x00c0c0f0) == 0x008080e0) {
 		v = w & 0x0000200f; /* 0: overlong; 0x200d: surrogate */
@@ -222,21 +231,16 @@ size_t agz_utf8_valid(const void *ptr, size_t nbytes, int *cut)
 	end = p + nbytes;
 	while (p != end) {
 		if (*p < 0x80) {
-			p += agz__ascii_span(p, (size_t)(end - p));
-			continue;
-		}
-		n = 0;
-		while (end - p >= 4) {
-			uint32_t w = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
-			             (uint32_t)p[3] << 24;
-			n = quick_char(w);
-			if (n == 0)
-				break;
+			size_t left = (size_t)(end - p);
+			/* Between other characters ASCII is often short. */
+			n = left < 8 || high_bits(p) != 0 ? span_scalar(p, left)
+			                                  : agz__ascii_span(p, left);
 			p += n;
-		}
-		if (p == end || *p < 0x80)
 			continue;
-		n = one_char(p, (size_t)(end - p), cut);
+		}
+		n = end - p >= 4 ? quick_char(p) : 0;
+		if (n == 0)
+			n = one_char(p, (size_t)(end - p), cut);
 		if (n == 0)
 			break;
 		p += n;
