@@ -15,9 +15,9 @@ python=$(cat .cache/python)
 
 # ---- virtual environment -----------------------------------------------------------
 
-key="$("$python" -c 'import sys; print(sys.executable, sys.version)')"
+key="$python $("$python" --version)"
 if ! .venv/bin/python -c '' 2>/dev/null || ! is_done venv "$key"; then
-	say "making the virtual environment .venv with $("$python" --version)"
+	say "making the virtual environment .venv with $("$python" --version), $python"
 	rm -rf .venv .cache/stamps
 	logged .cache/log/venv.log "$python" -m venv .venv || die 'python -m venv failed'
 	set_done venv "$key"
@@ -53,7 +53,7 @@ if ! is_done $stamp "$key"; then
 	rm -f .cache/stamps/package*
 	logged .cache/log/package.log .venv/bin/python -m pip install --disable-pip-version-check \
 		--no-build-isolation --no-deps --no-index --force-reinstall \
-		-Cbuild-dir=build/python . || die 'the package does not build'
+		--config-settings=build-dir=build/python . || die 'the package does not build'
 	set_done package "$key"
 	set_done $stamp "$key"
 fi

@@ -16,17 +16,17 @@ if [ "${1:-build}" = check ]; then
 	modules+=' cmocka libuv'
 fi
 
-# Prints an interpreter that is new enough, can make environments and has its headers.
+# Prints the path of an interpreter that is new enough, can make environments and has its
+# headers; not that of the environment which is to be made of it.
 find_python() {
-	local python
+	local PATH=${PATH//"$PWD/.venv/bin:"/} python
 	for python in ${PYTHON:-} python3 /usr/bin/python3 python3.{14,13,12,11}; do
-		if "$python" 2>/dev/null -c '
+		"$python" -c '
 import ensurepip, os, sys, sysconfig, venv
 header = os.path.join(sysconfig.get_path("include"), "Python.h")
-sys.exit(sys.version_info < (3, 11) or not os.path.exists(header))'; then
-			printf '%s\n' "$python"
-			return 0
-		fi
+if sys.version_info < (3, 11) or not os.path.exists(header):
+    sys.exit(1)
+print(sys.executable)' 2>/dev/null && return
 	done
 	return 1
 }
