@@ -28,7 +28,7 @@ ALLOWED = re.compile(
     | mem(cpy|move|set|chr|rchr|cmp) | __mem(cpy|move|set)_chk
     | str(len|cmp|ncmp|chr) | getenv | secure_getenv
     | __stack_chk_fail | _GLOBAL_OFFSET_TABLE_ | __cpu_model | __cpu_indicator_init
-    | (inflate|deflate)\w+_? | crc32(_z|_combine\w*)? | zlibVersion | get_crc_table
+    | (inflate|deflate)\w* | crc32(_z|_combine\w*)? | zlibVersion | get_crc_table
     | zng_\w+ | zlibng_version
     | isal_\w+ | crc32_gzip_refl
     | libdeflate_\w+
