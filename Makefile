@@ -1,6 +1,6 @@
 # make demo and make check set up all they need, from a bare machine on.
 
-.PHONY: help demo check build bench lint clean
+.PHONY: help demo check build bench lint format clean
 
 help:
 	@echo 'make demo    set up, then run the main job and print what it measured'
@@ -8,6 +8,7 @@ help:
 	@echo 'make build   set up, build the package and install it into .venv'
 	@echo 'make bench   set up, then run the benchmarks'
 	@echo 'make lint    set up, then look at the style of Python and C'
+	@echo 'make format  set up, then mend that style where a tool can'
 	@echo 'make clean   remove all that the others made here'
 
 demo:
@@ -27,6 +28,10 @@ bench:
 lint:
 	@scripts/setup.sh check
 	@scripts/lint.sh
+
+format:
+	@scripts/setup.sh check
+	@scripts/lint.sh --fix
 
 clean:
 	rm -rf .venv .cache build

@@ -152,9 +152,7 @@ def version(built: str) -> Iterator[str]:
             yield f"{name}: version is not {built}"
 
 
-RULES = {
-    rule.__name__: rule for rule in (pure, exports, headers, plain, order, listed, version)
-}
+RULES = {rule.__name__: rule for rule in (pure, exports, headers, plain, order, listed, version)}
 
 
 def main() -> int:
