@@ -15,7 +15,7 @@
 /*
  * Finds line ends in ptr[0..nbytes), nbytes < 2^32. Writes, ascending, the offset one past
  * each end, as many as `max` (not 0), and returns how many. *used says how many bytes were
- * looked at: nbytes, or, if `ends` got full, the last offset written.
+ * looked at: nbytes, or, if there were more ends than that, the last offset written.
  *
  * There is no state from call to call: what is written depends on these bytes alone, so
  * that blocks may be searched in any order. It leaves one thing open, a "\r" as the last

@@ -71,11 +71,11 @@ CAT(FIND, _mode)(enum agz_newline newline, const uint8_t *ptr, size_t nbytes, ui
 		if (newline == AGZ_NEWLINE_ANY && left <= 64 && last[left - 1] == '\r')
 			mask &= ~((uint64_t)1 << (left - 1));
 		for (; mask != 0; mask &= mask - 1) {
-			ends[n++] = (uint32_t)i + 1 + low_bit(mask);
 			if (n == max) {
 				*used = ends[n - 1];
 				return n;
 			}
+			ends[n++] = (uint32_t)i + 1 + low_bit(mask);
 		}
 	}
 	*used = nbytes;
