@@ -35,16 +35,16 @@ AGZ_API const char *agz_version(void);
 	X(NOT_SEEKABLE, -6, "source cannot seek")                                        \
 	X(ENGINE, -7, "no such engine")                                                  \
 	X(FORKED, -8, "work in flight was lost in a fork")                               \
-	X(MAGIC, -20, "not a gzip file")                                                 \
-	X(METHOD, -21, "unknown compression method")                                     \
-	X(FLAGS, -22, "reserved header flags are set")                                   \
-	X(HEADER_CRC, -23, "header CRC mismatch")                                        \
-	X(HEADER_SIZE, -24, "header is larger than 128 MiB")                             \
+	X(MAGIC, -20, "Not a gzipped file")                                              \
+	X(METHOD, -21, "Unknown compression method")                                     \
+	X(FLAGS, -22, "Reserved flags are set in the gzip header")                       \
+	X(HEADER_CRC, -23, "Header CRC check failed")                                    \
+	X(HEADER_SIZE, -24, "gzip header exceeds 128 MiB")                               \
 	X(DEFLATE, -25, "invalid deflate data")                                          \
-	X(CRC, -26, "incorrect data check (CRC-32)")                                     \
-	X(ISIZE, -27, "incorrect length check (ISIZE)")                                  \
-	X(TRUNCATED, -28, "truncated: the file ends before its end-of-stream marker")    \
-	X(OUTPUT_LIMIT, -40, "decompressed output exceeded the limit")                   \
+	X(CRC, -26, "incorrect data check: CRC check failed")                            \
+	X(ISIZE, -27, "incorrect length check: ISIZE check failed")                      \
+	X(TRUNCATED, -28, "truncated: the stream ends before its end-of-stream marker")  \
+	X(OUTPUT_LIMIT, -40, "decompressed output exceeded max_decompressed_size")       \
 	X(MEMBER_SIZE, -41, "member exceeds the 4 GiB that ISIZE can hold")
 
 enum agz_error {
@@ -76,7 +76,7 @@ typedef struct agz_fault {
 } agz_fault;
 
 /*
- * Writes a sentence such as "incorrect data check (CRC-32), member 2, compressed
+ * Writes a sentence such as "incorrect data check: CRC check failed, member 2, compressed
  * offset 4711" into buf, always NUL-terminated, cut if it does not fit. 160 bytes
  * are enough for every fault. Returns buf.
  */

@@ -1,0 +1,114 @@
+"""gzip for asyncio programs, in C: the loop always free.
+
+    import agz
+
+    async with agz.open("events.jsonl.gz", "rt") as stream:
+        async for line in stream:
+            ...
+
+The public names are those of aiogzip 2.0.0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, overload
+
+from . import codec
+from ._agz import version as __version__
+from ._arguments import Filename, check_mode
+from ._engine import engine_info
+from ._errors import ConcurrentOperationError
+from ._files import AsyncGzipBinaryFile, AsyncGzipTextFile
+from ._streams import compress_chunks, decompress_chunks
+from ._types import (
+    GZIP_FLAG_FCOMMENT,
+    GZIP_FLAG_FEXTRA,
+    GZIP_FLAG_FHCRC,
+    GZIP_FLAG_FNAME,
+    GZIP_METHOD_DEFLATE,
+    GZIP_OS_UNKNOWN,
+    GZIP_WBITS,
+    EngineInfo,
+    GzipInfo,
+    GzipMemberInfo,
+    VerificationResult,
+    WithAsyncRead,
+    WithAsyncReadWrite,
+    WithAsyncWrite,
+    ZlibEngine,
+)
+from ._whole import inspect, read, verify, write
+from .codec import CodecOperation, GzipDecoder, GzipEncoder
+
+__all__ = [
+    "__version__",
+    "AsyncGzipBinaryFile",
+    "AsyncGzipFile",
+    "AsyncGzipTextFile",
+    "CodecOperation",
+    "ConcurrentOperationError",
+    "EngineInfo",
+    "GzipDecoder",
+    "GzipEncoder",
+    "GzipInfo",
+    "GzipMemberInfo",
+    "VerificationResult",
+    "WithAsyncRead",
+    "WithAsyncReadWrite",
+    "WithAsyncWrite",
+    "ZlibEngine",
+    "GZIP_FLAG_FCOMMENT",
+    "GZIP_FLAG_FEXTRA",
+    "GZIP_FLAG_FHCRC",
+    "GZIP_FLAG_FNAME",
+    "GZIP_METHOD_DEFLATE",
+    "GZIP_OS_UNKNOWN",
+    "GZIP_WBITS",
+    "compress_chunks",
+    "decompress_chunks",
+    "engine_info",
+    "inspect",
+    "open",
+    "read",
+    "verify",
+    "write",
+]
+
+_TEXT_ONLY = ("encoding", "errors", "newline")
+
+BinaryMode = Literal["r", "rb", "br", "w", "wb", "bw", "a", "ab", "ba", "x", "xb", "bx"]
+TextMode = Literal["rt", "tr", "wt", "tw", "at", "ta", "xt", "tx"]
+
+
+@overload
+def open(filename: Filename, mode: BinaryMode = "rb", **kwargs: Any) -> AsyncGzipBinaryFile: ...
+@overload
+def open(filename: Filename, mode: TextMode, **kwargs: Any) -> AsyncGzipTextFile: ...
+@overload
+def open(
+    filename: Filename, mode: str = "rb", **kwargs: Any
+) -> AsyncGzipBinaryFile | AsyncGzipTextFile: ...
+def open(
+    filename: Filename, mode: str = "rb", **kwargs: Any
+) -> AsyncGzipBinaryFile | AsyncGzipTextFile:
+    """A gzip file: AsyncGzipTextFile if the mode has a "t", else AsyncGzipBinaryFile.
+
+    Nothing is opened before `async with`, or `await file.open()`. The keyword arguments are
+    those of the two classes; encoding, errors and newline only with "t".
+    """
+    _, text = check_mode(mode)
+    if text:
+        return AsyncGzipTextFile(filename, mode, **kwargs)
+    for name in _TEXT_ONLY:
+        if kwargs.pop(name, None) is not None:
+            raise ValueError(f"Argument '{name}' not supported in binary mode")
+    return AsyncGzipBinaryFile(filename, mode, **kwargs)
+
+
+def AsyncGzipFile(  # noqa: N802 - the peer's name
+    filename: Filename, mode: str = "rb", **kwargs: Any
+) -> AsyncGzipBinaryFile | AsyncGzipTextFile:
+    """The same as open()."""
+    return open(filename, mode, **kwargs)
+
+

@@ -1,0 +1,15 @@
+"""Which engines are in use."""
+
+from __future__ import annotations
+
+from . import _agz
+from ._types import EngineInfo
+
+
+def engine_info() -> EngineInfo:
+    """The engines of a default writer, of a reader, and of the checks, as names to read.
+
+    AGZ_ENGINE chooses one: "zlib", "zlib-ng", "isal" or "libdeflate".
+    """
+    inflate, deflate, crc32 = _agz.engines_in_use(6, False)
+    return EngineInfo(compression=deflate, decompression=inflate, crc32=crc32)

@@ -1,0 +1,102 @@
+"""A user's own file object, read from or written to on the event loop."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._agz import File
+
+
+async def _maybe_await(result: Any) -> Any:
+    return await result if inspect.isawaitable(result) else result
+
+
+class _End:
+    """What a source and a sink have in common: the object they stand for."""
+
+    __slots__ = ("fileobj",)
+
+    def __init__(self, fileobj: Any) -> None:
+        self.fileobj = fileobj
+
+    def fileno(self) -> int:
+        method = getattr(self.fileobj, "fileno", None)
+        if method is None or inspect.iscoroutinefunction(method):
+            from ._arguments import unsupported
+
+            raise unsupported("fileno")
+        number: int = method()
+        return number
+
+    async def close(self) -> None:
+        method = getattr(self.fileobj, "close", None)
+        if method is not None:
+            await _maybe_await(method())
+
+
+class Source(_End):
+    """Compressed bytes from `await fileobj.read(size)`.
+
+    For going back to the start it seeks, if the object can; else it keeps what it has read,
+    up to a bound.
+    """
+
+    __slots__ = ("_bound", "_cache", "_cached", "_chunk_size", "_next", "_start")
+
+    def __init__(self, fileobj: Any, chunk_size: int, bound: int | None) -> None:
+        super().__init__(fileobj)
+        self._chunk_size = chunk_size
+        self._bound = bound
+        self._cache: list[bytes] | None = None if hasattr(fileobj, "seek") else []
+        self._cached = 0  # bytes in the cache
+        self._next = 0  # the item of the cache that read() gives next
+
+    async def read(self) -> bytes:
+        """The next bytes, b"" at the end."""
+        cache = self._cache
+        if cache is not None and self._next < len(cache):
+            self._next += 1
+            return cache[self._next - 1]
+        data = await self.fileobj.read(self._chunk_size)
+        if not isinstance(data, bytes):
+            if not isinstance(data, (bytearray, memoryview)):
+                raise TypeError(f"fileobj.read() must give bytes, not {type(data).__name__}")
+            data = bytes(data)
+        if cache is not None and data:
+            self._cached += len(data)
+            if self._bound is not None and self._cached > self._bound:
+                self._cache = None
+            else:
+                cache.append(data)
+                self._next = len(cache)
+        return data
+
+    async def rewind(self) -> None:
+        """Back to the start, or OSError if that is not possible any more."""
+        if self._cache is not None:
+            self._next = 0
+            return
+        seek = getattr(self.fileobj, "seek", None)
+        if seek is None:
+            raise OSError("source is not seekable, and more was read than the rewind cache holds")
+        await _maybe_await(seek(0))
+
+
+class Sink(_End):
+    """Takes compressed bytes by `await fileobj.write(data)`, again after a short write."""
+
+    __slots__ = ()
+
+    async def write(self, file: File) -> None:
+        """Passes on file._block; what is left of it after a failure stays there."""
+        while block := file._block:
+            count = await self.fileobj.write(block)
+            if isinstance(count, bool) or not isinstance(count, int):
+                raise OSError(f"fileobj.write() gave an invalid byte count: {count!r}")
+            if count == 0:
+                raise OSError("fileobj.write() made no progress")
+            if not 0 < count <= len(block):
+                raise OSError(f"fileobj.write() gave an invalid byte count: {count}")
+            file._block = block[count:] if count < len(block) else None

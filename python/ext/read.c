@@ -1,0 +1,700 @@
+/*
+ * read.c - the reading calls of File.
+ *
+ * Each is a step over the cursor's chain of blocks:
+ *
+ *     reader ─▶ agzpy_pull() ─▶ [ block ]─[ block ]─ ... ─▶ bytes, lines
+ *                               ▲ cursor (file->pos)
+ *
+ * A step takes nothing until it can answer, or marks where it began, so that a call that
+ * fails or is cancelled leaves the position where it was. A large read is the exception:
+ * the worker fills file->large directly; if the call is cancelled, agzpy_settle() of the
+ * next one puts what was read back in front.
+ */
+#include "module.h"
+
+#include <string.h>
+
+enum {
+	LARGE_NBYTES = 1 << 20,   /* from here on a read is decoded straight into its result */
+	PEEK_NBYTES = 64 << 10,
+	LINES_A_LOOK = 64         /* lines between two looks at the clock */
+};
+
+int agzpy_pull(File *file)
+{
+	agz_block *block;
+	int rc = agz_reader_take(file->reader, &block);
+	switch (rc) {
+	case AGZ_OK:
+		agz_cursor_append(file->cursor, block);
+		return NEED_NOTHING;
+	case AGZ_WAIT:
+		return NEED_WAKE;
+	case AGZ_HUNGRY:
+		return NEED_INPUT;
+	case AGZ_END:
+		return AT_END;
+	default:
+		return AT_FAULT;
+	}
+}
+
+static void release_bytes(void *bytes)
+{
+	Py_DECREF((PyObject *)bytes);
+}
+
+agz_block *agzpy_block(PyObject *bytes, size_t nbytes)
+{
+	agz_block *block;
+	if (agz_block_wrap(PyBytes_AS_STRING(bytes), nbytes, release_bytes, bytes, &block) < 0) {
+		Py_DECREF(bytes);
+		PyErr_NoMemory();
+		return NULL;
+	}
+	return block;
+}
+
+/* ---- what a cancelled call left under way ------------------------------------------------ */
+
+static int large_room(File *file, size_t *got)
+{
+	int rc = agz_reader_into(file->reader,
+	                         PyBytes_AS_STRING(file->large) + file->large_nbytes,
+	                         (size_t)PyBytes_GET_SIZE(file->large) - file->large_nbytes, got);
+	if (rc == AGZ_WAIT)
+		return NEED_WAKE;
+	if (rc == AGZ_HUNGRY)
+		return NEED_INPUT;
+	if (rc < 0)
+		return agzpy_raise(file->state_of_module, rc, agz_reader_fault(file->reader),
+		                   (PyObject *)file);
+	file->large_nbytes += *got;
+	return NEED_NOTHING;
+}
+
+/* What the worker has filled becomes a block at the cursor. */
+static int large_to_cursor(File *file)
+{
+	PyObject *large = file->large;
+	file->large = NULL;
+	if (file->large_nbytes == 0) {
+		Py_DECREF(large);
+		return 0;
+	}
+	/* The cursor's chain is empty: it was moved into `large` when that began. */
+	agz_block *block = agzpy_block(large, file->large_nbytes);
+	if (block == NULL)
+		return -1;
+	agz_cursor_append(file->cursor, block);
+	return 0;
+}
+
+static int seek_on(File *file)
+{
+	uint64_t reached;
+	int rc = agz_reader_seek(file->reader, file->seek_target, &reached);
+	if (rc == AGZ_WAIT)
+		return NEED_WAKE;
+	if (rc == AGZ_HUNGRY)
+		return NEED_INPUT;
+	if (rc == AGZ_E_NOT_SEEKABLE)
+		return NEED_REWIND;
+	file->seeking = 0;
+	if (rc < 0) {
+		const agz_fault *fault = agz_reader_fault(file->reader);
+		file->fault_raised = 1;
+		file->pos = agz_reader_out_nbytes(file->reader);
+		return agzpy_raise(file->state_of_module, rc, fault, (PyObject *)file);
+	}
+	file->pos = reached;
+	file->fault_raised = 0;
+	return NEED_NOTHING;
+}
+
+int agzpy_settle(File *file)
+{
+	if (file->seeking) {
+		int rc = seek_on(file);
+		if (rc != NEED_NOTHING)
+			return rc;
+	}
+	if (file->large != NULL) {
+		size_t got;
+		int rc = large_room(file, &got);
+		if (rc != NEED_NOTHING)
+			return rc;
+		if (large_to_cursor(file) < 0)
+			return -1;
+	}
+	return NEED_NOTHING;
+}
+
+/* ---- read(size) --------------------------------------------------------------------------- */
+
+/* The cursor's next n bytes as the result. */
+static int take_bytes(File *file, size_t n, PyObject **result)
+{
+	*result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)n);
+	if (*result == NULL)
+		return -1;
+	file->pos += agz_cursor_read(file->cursor, PyBytes_AS_STRING(*result), n);
+	return NEED_NOTHING;
+}
+
+/* Room for what a large read may give: the hint and one more, to see the end in one go. */
+static int large_begin(File *file, Py_ssize_t size)
+{
+	size_t have = agz_cursor_nbytes(file->cursor);
+	uint64_t hint = agz_reader_size_hint(file->reader);
+	size_t want = have + have / 2 < LARGE_NBYTES ? LARGE_NBYTES : have + have / 2;
+	if (hint > file->pos + have && hint - file->pos < (uint64_t)PY_SSIZE_T_MAX / 2)
+		want = (size_t)(hint - file->pos) + 1;
+	if (size >= 0 && want > (size_t)size)
+		want = (size_t)size;
+	file->large = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)want);
+	if (file->large == NULL)
+		return -1;
+	file->large_nbytes = agz_cursor_read(file->cursor, PyBytes_AS_STRING(file->large), want);
+	return 0;
+}
+
+static int large_grow(File *file, Py_ssize_t size)
+{
+	size_t n = (size_t)PyBytes_GET_SIZE(file->large);
+	if (n > (size_t)PY_SSIZE_T_MAX / 2) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	n += n / 2;
+	if (size >= 0 && n > (size_t)size)
+		n = (size_t)size;
+	/* On failure `large` is gone, and what it held with it: nothing else can be done. */
+	return _PyBytes_Resize(&file->large, (Py_ssize_t)n);
+}
+
+static int large_end(File *file, PyObject **result)
+{
+	if (_PyBytes_Resize(&file->large, (Py_ssize_t)file->large_nbytes) < 0)
+		return -1;
+	file->pos += file->large_nbytes;
+	*result = file->large;
+	file->large = NULL;
+	return NEED_NOTHING;
+}
+
+static int large_step(File *file, Call *call, PyObject **result)
+{
+	Py_ssize_t size = call->size;
+	for (;;) {
+		size_t room = (size_t)PyBytes_GET_SIZE(file->large) - file->large_nbytes;
+		if (room == 0) {
+			if (PyBytes_GET_SIZE(file->large) == size)
+				return large_end(file, result);
+			if (large_grow(file, size) < 0)
+				return -1;
+			continue;
+		}
+		size_t got;
+		int rc = large_room(file, &got);
+		if (rc != NEED_NOTHING)
+			return rc;
+		if (got == room)
+			continue;
+		/* The end or a fault: which, says the next pull. */
+		rc = agzpy_pull(file);
+		if (rc == AT_END || (rc == AT_FAULT && file->fault_raised && file->large_nbytes))
+			return large_end(file, result);
+		if (rc == AT_FAULT) {
+			if (large_to_cursor(file) < 0)
+				return -1;
+			return agzpy_raise_fault(file);
+		}
+		if (rc != NEED_NOTHING)
+			return rc;
+		/* A file that grew meanwhile. */
+		size_t n = agz_cursor_nbytes(file->cursor);
+		while ((size_t)PyBytes_GET_SIZE(file->large) - file->large_nbytes < n) {
+			if (large_grow(file, -1) < 0)
+				return -1;
+		}
+		file->large_nbytes += agz_cursor_read(
+			file->cursor, PyBytes_AS_STRING(file->large) + file->large_nbytes, n);
+		if (size >= 0 && file->large_nbytes >= (size_t)size)
+			return large_end(file, result);
+	}
+}
+
+enum { READ_BEGINS = 0, READ_GOES_ON, READ_LARGE };
+
+int agzpy_read_step(File *file, Call *call, PyObject **result)
+{
+	if (call->stage == READ_LARGE)
+		return large_step(file, call, result);
+	int rc = agzpy_settle(file);
+	if (rc != NEED_NOTHING)
+		return rc;
+	size_t want = call->size < 0 ? SIZE_MAX : (size_t)call->size;
+	/* A whole file of some size, or a large piece: decoded straight into the result. */
+	int large = want > LARGE_NBYTES &&
+	            (call->size >= 0 || agz_reader_size_hint(file->reader) > LARGE_NBYTES ||
+	             agz_cursor_nbytes(file->cursor) > LARGE_NBYTES);
+	while (!large && agz_cursor_nbytes(file->cursor) < want) {
+		rc = agzpy_pull(file);
+		if (rc == AT_FAULT && !(file->fault_raised && agz_cursor_nbytes(file->cursor) > 0))
+			return agzpy_raise_fault(file);
+		if (rc == AT_END || rc == AT_FAULT)
+			break;
+		if (rc != NEED_NOTHING)
+			return rc;
+		large = want > LARGE_NBYTES && agz_cursor_nbytes(file->cursor) > LARGE_NBYTES;
+	}
+	if (large) {
+		if (large_begin(file, call->size) < 0)
+			return -1;
+		call->stage = READ_LARGE;
+		return large_step(file, call, result);
+	}
+	size_t have = agz_cursor_nbytes(file->cursor);
+	return take_bytes(file, have < want ? have : want, result);
+}
+
+PyObject *agzpy_file_read(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *kwnames)
+{
+	File *file = (File *)self;
+	Call call = {.step = agzpy_read_step, .wants = FILE_READING, .verb = "read"};
+	if (agzpy_size_arg("read", "size", args, nargs, kwnames, &call.size) < 0)
+		return agzpy_ready(file, NULL);
+	return agzpy_answer(file, &call);
+}
+
+/* ---- read1, peek, readinto ----------------------------------------------------------------- */
+
+/* At least one byte at the cursor: NEED_NOTHING, or the need, or AT_END. */
+static int something(File *file)
+{
+	int rc = agzpy_settle(file);
+	while (rc == NEED_NOTHING && agz_cursor_nbytes(file->cursor) == 0) {
+		rc = agzpy_pull(file);
+		if (rc == AT_FAULT)
+			return agzpy_raise_fault(file);
+	}
+	return rc;
+}
+
+static int read1_step(File *file, Call *call, PyObject **result)
+{
+	int rc = call->size == 0 ? NEED_NOTHING : something(file);
+	if (rc != NEED_NOTHING && rc != AT_END)
+		return rc;
+	size_t n;
+	(void)agz_cursor_span(file->cursor, &n);
+	if (call->size >= 0 && n > (size_t)call->size)
+		n = (size_t)call->size;
+	return take_bytes(file, n, result);
+}
+
+PyObject *agzpy_file_read1(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                           PyObject *kwnames)
+{
+	File *file = (File *)self;
+	Call call = {.step = read1_step, .wants = FILE_READING, .verb = "read"};
+	if (agzpy_size_arg("read1", "size", args, nargs, kwnames, &call.size) < 0)
+		return agzpy_ready(file, NULL);
+	return agzpy_answer(file, &call);
+}
+
+static int peek_step(File *file, Call *call, PyObject **result)
+{
+	int rc = something(file);
+	if (rc != NEED_NOTHING && rc != AT_END)
+		return rc;
+	size_t n;
+	(void)agz_cursor_span(file->cursor, &n);
+	if (call->size > 0)
+		n = (size_t)call->size;
+	else if (n > PEEK_NBYTES)
+		n = PEEK_NBYTES;
+	if (n > agz_cursor_nbytes(file->cursor))
+		n = agz_cursor_nbytes(file->cursor);
+	*result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)n);
+	if (*result == NULL)
+		return -1;
+	(void)agz_cursor_peek(file->cursor, PyBytes_AS_STRING(*result), n);
+	return NEED_NOTHING;
+}
+
+PyObject *agzpy_file_peek(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *kwnames)
+{
+	File *file = (File *)self;
+	Call call = {.step = peek_step, .wants = FILE_READING, .verb = "read"};
+	if (agzpy_size_arg("peek", "size", args, nargs, kwnames, &call.size) < 0)
+		return agzpy_ready(file, NULL);
+	return agzpy_answer(file, &call);
+}
+
+/* call->size 1: as read1(), of what is there. Nothing is taken until all is there. */
+static int readinto_step(File *file, Call *call, PyObject **result)
+{
+	size_t want = (size_t)call->view.len;
+	int rc = want == 0 ? NEED_NOTHING : something(file);
+	if (rc != NEED_NOTHING && rc != AT_END)
+		return rc;
+	while (call->size != 1 && rc == NEED_NOTHING &&
+	       agz_cursor_nbytes(file->cursor) < want) {
+		rc = agzpy_pull(file);
+		if (rc == AT_FAULT) {
+			if (!file->fault_raised)
+				return agzpy_raise_fault(file);
+			break;
+		}
+		if (rc != NEED_NOTHING && rc != AT_END)
+			return rc;
+	}
+	size_t n = agz_cursor_read(file->cursor, call->view.buf, want);
+	file->pos += n;
+	*result = PyLong_FromSize_t(n);
+	return *result == NULL ? -1 : NEED_NOTHING;
+}
+
+static PyObject *readinto(PyObject *self, const char *name, Py_ssize_t kind,
+                          PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+	File *file = (File *)self;
+	Call call = {.step = readinto_step, .wants = FILE_READING, .verb = "read", .size = kind};
+	PyObject *target;
+	if (agzpy_one_arg(name, "b", args, nargs, kwnames, &target) < 0)
+		return agzpy_ready(file, NULL);
+	if (target == NULL ||
+	    PyObject_GetBuffer(target, &call.view, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) < 0) {
+		PyErr_Clear();
+		call.view.obj = NULL;
+		PyErr_Format(PyExc_TypeError, "%s() argument must be writable", name);
+		return agzpy_ready(file, NULL);
+	}
+	return agzpy_answer(file, &call);
+}
+
+PyObject *agzpy_file_readinto(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                              PyObject *kwnames)
+{
+	return readinto(self, "readinto", 0, args, nargs, kwnames);
+}
+
+PyObject *agzpy_file_readinto1(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                               PyObject *kwnames)
+{
+	return readinto(self, "readinto1", 1, args, nargs, kwnames);
+}
+
+/* ---- lines ------------------------------------------------------------------------------------ */
+
+/* The next line: NEED_NOTHING and *line, a need, AT_END (nothing is left), or -1. */
+static int next_line(File *file, size_t limit, agz_line *line)
+{
+	unsigned flags = 0;
+	for (;;) {
+		int rc = agz_cursor_line(file->cursor, limit, flags, line);
+		if (rc == 1)
+			return NEED_NOTHING;
+		if (rc < 0)
+			return agzpy_raise(file->state_of_module, rc, NULL, NULL);
+		if (flags != 0)
+			return AT_END;
+		rc = agzpy_pull(file);
+		if (rc == AT_FAULT)
+			return agzpy_raise_fault(file);
+		if (rc == AT_END)
+			flags = AGZ_LINES_END;
+		else if (rc != NEED_NOTHING)
+			return rc;
+	}
+}
+
+static PyObject *line_bytes(File *file, const agz_line *line)
+{
+	file->pos += line->nbytes;
+	return PyBytes_FromStringAndSize((const char *)line->ptr, (Py_ssize_t)line->nbytes);
+}
+
+static int readline_step(File *file, Call *call, PyObject **result)
+{
+	agz_line line;
+	int rc = agzpy_settle(file);
+	if (rc != NEED_NOTHING)
+		return rc;
+	rc = call->size == 0 ? AT_END
+	                     : next_line(file, call->size < 0 ? 0 : (size_t)call->size, &line);
+	if (rc == AT_END)
+		*result = Py_NewRef(file->state_of_module->empty_bytes);
+	else if (rc == NEED_NOTHING)
+		*result = line_bytes(file, &line);
+	else
+		return rc;
+	return *result == NULL ? -1 : NEED_NOTHING;
+}
+
+PyObject *agzpy_file_readline(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                              PyObject *kwnames)
+{
+	File *file = (File *)self;
+	Call call = {.step = readline_step, .wants = FILE_READING, .verb = "read"};
+	if (agzpy_size_arg("readline", "limit", args, nargs, kwnames, &call.size) < 0)
+		return agzpy_ready(file, NULL);
+	return agzpy_answer(file, &call);
+}
+
+static int anext_step(File *file, Call *call, PyObject **result)
+{
+	agz_line line;
+	(void)call;
+	int rc = agzpy_settle(file);
+	if (rc == NEED_NOTHING)
+		rc = next_line(file, 0, &line);
+	if (rc == AT_END) {
+		PyErr_SetNone(PyExc_StopAsyncIteration);
+		return -1;
+	}
+	if (rc != NEED_NOTHING)
+		return rc;
+	*result = line_bytes(file, &line);
+	return *result == NULL ? -1 : NEED_NOTHING;
+}
+
+PyObject *agzpy_file_anext(PyObject *self)
+{
+	File *file = (File *)self;
+	Call call = {.step = anext_step, .wants = FILE_READING, .verb = "read"};
+	if (file->reader != NULL)
+		agz_reader_want_lines(file->reader);
+	else if (file->state == FILE_CLOSED) {
+		PyErr_SetNone(PyExc_StopAsyncIteration);
+		return agzpy_ready(file, NULL);
+	}
+	return agzpy_answer(file, &call);
+}
+
+/* call->object: the list. call->done: bytes in it. */
+static int readlines_step(File *file, Call *call, PyObject **result)
+{
+	int rc = agzpy_settle(file);
+	if (rc != NEED_NOTHING)
+		return rc;
+	if (call->object == NULL) {
+		call->object = PyList_New(0);
+		if (call->object == NULL)
+			return -1;
+		call->start = file->pos;
+		agz_cursor_mark(file->cursor);
+	}
+	for (int n = 1;; n++) {
+		agz_line line;
+		rc = next_line(file, 0, &line);
+		if (rc == AT_END)
+			break;
+		if (rc != NEED_NOTHING)
+			return rc;
+		Py_ssize_t nbytes = (Py_ssize_t)line.nbytes;
+		PyObject *bytes = line_bytes(file, &line);
+		if (bytes == NULL)
+			return -1;
+		rc = PyList_Append(call->object, bytes);
+		Py_DECREF(bytes);
+		if (rc < 0)
+			return -1;
+		if (call->size > 0 && nbytes > call->size - call->done)
+			break;
+		call->done += nbytes;
+		if (n % LINES_A_LOOK == 0 && agzpy_turn_is_due(file->waker))
+			return NEED_TURN;
+	}
+	agz_cursor_unmark(file->cursor);
+	*result = call->object;
+	call->object = NULL;
+	return NEED_NOTHING;
+}
+
+static void readlines_undo(File *file, Call *call)
+{
+	if (call->object == NULL)
+		return;
+	Py_CLEAR(call->object);
+	call->done = 0;
+	agz_cursor_reset(file->cursor);
+	agz_cursor_unmark(file->cursor);
+	file->pos = call->start;
+}
+
+PyObject *agzpy_file_readlines(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                               PyObject *kwnames)
+{
+	File *file = (File *)self;
+	Call call = {.step = readlines_step,
+	             .undo = readlines_undo,
+	             .wants = FILE_READING,
+	             .verb = "read"};
+	if (agzpy_size_arg("readlines", "hint", args, nargs, kwnames, &call.size) < 0)
+		return agzpy_ready(file, NULL);
+	if (file->reader != NULL)
+		agz_reader_want_lines(file->reader);
+	return agzpy_answer(file, &call);
+}
+
+/* ---- seek and tell ---------------------------------------------------------------------------- */
+
+enum { SEEK_BEGINS = 0, SEEK_TO_END, SEEK_TO_TARGET };
+
+static int begin_seek(File *file, uint64_t target)
+{
+	agz_cursor_clear(file->cursor);
+	file->seeking = 1;
+	file->seek_target = target;
+	return seek_on(file);
+}
+
+/* call->size: the offset; call->done: whence. The result is the new position. */
+static int seek_step(File *file, Call *call, PyObject **result)
+{
+	int rc = NEED_NOTHING;
+	if (file->large != NULL || file->seeking)
+		rc = file->seeking ? seek_on(file) : agzpy_settle(file);
+	if (rc != NEED_NOTHING)
+		return rc;
+	if (call->stage == SEEK_BEGINS && call->done == SEEK_END) {
+		call->stage = SEEK_TO_END;
+		rc = begin_seek(file, UINT64_MAX);
+		if (rc != NEED_NOTHING)
+			return rc;
+	}
+	if (call->stage != SEEK_TO_TARGET) {
+		Py_ssize_t base = call->done == SEEK_SET ? 0 : (Py_ssize_t)file->pos;
+		if (call->size > 0 && base > PY_SSIZE_T_MAX - call->size)
+			base = PY_SSIZE_T_MAX - call->size;
+		Py_ssize_t offset = base + call->size;
+		uint64_t target = offset < 0 ? 0 : (uint64_t)offset;
+		call->stage = SEEK_TO_TARGET;
+		if (target >= file->pos && target - file->pos <= agz_cursor_nbytes(file->cursor) &&
+		    !(target == 0 && file->fault_raised)) {
+			file->pos += agz_cursor_skip(file->cursor, (size_t)(target - file->pos));
+		} else {
+			rc = begin_seek(file, target);
+			if (rc != NEED_NOTHING)
+				return rc;
+		}
+	}
+	*result = PyLong_FromUnsignedLongLong(file->pos);
+	return *result == NULL ? -1 : NEED_NOTHING;
+}
+
+static int seek_args(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                     Py_ssize_t *offset, Py_ssize_t *whence)
+{
+	Py_ssize_t nkw = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
+	PyObject *given[2] = {NULL, NULL};
+	static const char *const names[2] = {"offset", "whence"};
+	if (nargs + nkw > 2) {
+		PyErr_SetString(PyExc_TypeError, "seek() takes at most 2 arguments");
+		return -1;
+	}
+	for (Py_ssize_t i = 0; i < nargs; i++)
+		given[i] = args[i];
+	for (Py_ssize_t i = 0; i < nkw; i++) {
+		PyObject *kw = PyTuple_GET_ITEM(kwnames, i);
+		int k = PyUnicode_CompareWithASCIIString(kw, names[0]) == 0   ? 0
+		        : PyUnicode_CompareWithASCIIString(kw, names[1]) == 0 ? 1
+		                                                              : -1;
+		if (k < 0 || given[k] != NULL) {
+			PyErr_Format(PyExc_TypeError, "seek() got an unexpected argument '%U'", kw);
+			return -1;
+		}
+		given[k] = args[nargs + i];
+	}
+	if (given[0] == NULL) {
+		PyErr_SetString(PyExc_TypeError, "seek() missing required argument: 'offset'");
+		return -1;
+	}
+	for (int k = 0; k < 2; k++) {
+		if (given[k] != NULL && (PyBool_Check(given[k]) || !PyIndex_Check(given[k]))) {
+			PyErr_Format(PyExc_TypeError, "%s must be an integer, not %.200s", names[k],
+			             Py_TYPE(given[k])->tp_name);
+			return -1;
+		}
+	}
+	*offset = PyNumber_AsSsize_t(given[0], PyExc_OverflowError);
+	*whence = given[1] == NULL ? SEEK_SET : PyNumber_AsSsize_t(given[1], PyExc_ValueError);
+	if (PyErr_Occurred())
+		return -1;
+	if (*whence != SEEK_SET && *whence != SEEK_CUR && *whence != SEEK_END) {
+		PyErr_Format(PyExc_ValueError, "invalid whence: %zd (must be 0, 1 or 2)", *whence);
+		return -1;
+	}
+	return 0;
+}
+
+PyObject *agzpy_file_seek(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *kwnames)
+{
+	File *file = (File *)self;
+	Call call = {.step = seek_step, .wants = FILE_READING, .verb = "seek"};
+	if (seek_args(args, nargs, kwnames, &call.size, &call.done) < 0)
+		return agzpy_ready(file, NULL);
+	if (file->state == FILE_WRITING)
+		return agzpy_write_seek(file, call.size, call.done);
+	if (call.done == SEEK_SET && call.size < 0) {
+		PyErr_Format(PyExc_ValueError, "negative seek position %zd", call.size);
+		return agzpy_ready(file, NULL);
+	}
+	return agzpy_answer(file, &call);
+}
+
+static int tell_step(File *file, Call *call, PyObject **result)
+{
+	(void)call;
+	if (file->state == FILE_READING) {
+		int rc = file->seeking ? seek_on(file) : NEED_NOTHING;
+		if (rc != NEED_NOTHING)
+			return rc;
+	}
+	*result = PyLong_FromUnsignedLongLong(file->pos);
+	return *result == NULL ? -1 : NEED_NOTHING;
+}
+
+PyObject *agzpy_file_tell(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *kwnames)
+{
+	(void)args;
+	File *file = (File *)self;
+	enum file_state wants = file->state == FILE_WRITING ? FILE_WRITING : FILE_READING;
+	Call call = {.step = tell_step, .wants = wants, .verb = "tell"};
+	if (nargs != 0 || kwnames != NULL) {
+		PyErr_SetString(PyExc_TypeError, "tell() takes no arguments");
+		return agzpy_ready(file, NULL);
+	}
+	return agzpy_answer(file, &call);
+}
+
+/* _scan(): to the end of the stream without handing anything out; gives its size. */
+static int scan_step(File *file, Call *call, PyObject **result)
+{
+	int rc;
+	if (call->stage == SEEK_BEGINS) {
+		call->stage = SEEK_TO_END;
+		rc = begin_seek(file, UINT64_MAX);
+	} else {
+		rc = seek_on(file);
+	}
+	if (rc != NEED_NOTHING)
+		return rc;
+	*result = PyLong_FromUnsignedLongLong(file->pos);
+	return *result == NULL ? -1 : NEED_NOTHING;
+}
+
+PyObject *agzpy_file_scan(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	Call call = {.step = scan_step, .wants = FILE_READING, .verb = "read"};
+	return agzpy_answer((File *)self, &call);
+}
