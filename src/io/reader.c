@@ -275,10 +275,6 @@ static void into(agz_reader *r)
 	bool full = r->into.got == r->into.nbytes;
 	if (r->first != NULL && !full)
 		return;
-	/* If the end is near, find it before the answer: so that the call after this one
-	 * need not wait for it. */
-	if (full && r->verdict == 0 && r->first == NULL && agz__stream_near_end(&r->stream))
-		fill(r);
 	r->into.done = full || r->verdict == AGZ_END || r->verdict < 0;
 	if (r->into.done || r->verdict == AGZ_HUNGRY)
 		wake(r, AWAIT_INTO);
@@ -466,13 +462,14 @@ static int wait_for(agz_reader *r, enum await what)
 		if (rc != AGZ_OK)
 			return fail(r, rc);
 	}
-	agz__job_kick(&r->job);
 	r->awaits = what;
 	return AGZ_WAIT;
 }
 
 static int check(const agz_reader_options *o)
 {
+	if (o->chunk_nbytes > AGZ__MAX_CHUNK_NBYTES)
+		return AGZ_E_ARGUMENT;
 	if (o->engine != NULL && strlen(o->engine) >= sizeof(((agz__stream *)0)->engine))
 		return AGZ_E_ENGINE;
 	if (agz_engine_for_inflate(o->engine) == NULL)
@@ -510,6 +507,7 @@ int agz_reader_open(const agz_reader_options *opts, agz_reader **reader)
 
 	r->job.run = run;
 	r->job.pool = o.pool;
+	r->job.sleeper = &r->sleeper;
 	r->bound = 1;
 	r->block_nbytes = FIRST_BLOCK_NBYTES;
 	r->lines = (o.flags & AGZ_READER_LINES) != 0;

@@ -110,7 +110,10 @@ int agz__source_wait(const agz__source *source)
 		if (errno != EINTR && errno != EAGAIN)
 			return AGZ_E_SYSTEM;
 	}
-	return fds[1].revents ? AGZ_END : AGZ_OK;
+	if (fds[1].revents == 0)
+		return AGZ_OK;
+	agz__bell_clear(&source->bell);
+	return AGZ_END;
 }
 
 int agz__source_read(agz__source *source, void *ptr, size_t nbytes, size_t *got)

@@ -337,11 +337,6 @@ bool agz__stream_seekable(const agz__stream *s)
 	return s->kind == AGZ_SOURCE_MEMORY || (s->kind != AGZ_SOURCE_PUSH && s->source.seekable);
 }
 
-bool agz__stream_near_end(const agz__stream *s)
-{
-	return s->ends && s->in.nbytes - s->in.pos <= 64;
-}
-
 int agz__stream_rewind(agz__stream *s)
 {
 	bool file = s->kind == AGZ_SOURCE_PATH || s->kind == AGZ_SOURCE_FD;

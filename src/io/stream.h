@@ -14,6 +14,7 @@
 #define AGZ__SMALL_NBYTES (64 * 1024)  /* of a file that its open job reads to its end */
 #define AGZ__STEP_NBYTES (256 * 1024)  /* taken or made by one decoder step, at most */
 #define AGZ__CHUNK_NBYTES (256 * 1024) /* the default chunk */
+#define AGZ__MAX_CHUNK_NBYTES (1024 * 1024 * 1024)
 
 /* What has been seen of the stream. */
 typedef struct agz__counts {
@@ -68,9 +69,6 @@ int agz__stream_decode(agz__stream *stream, agz_output *out);
 int agz__stream_rewind(agz__stream *stream);
 
 bool agz__stream_seekable(const agz__stream *stream);
-
-/* True if all input is at hand and nearly used up: to go on to the end is cheap. */
-bool agz__stream_near_end(const agz__stream *stream);
 
 agz__counts agz__stream_counts(const agz__stream *stream);
 

@@ -20,7 +20,7 @@
 #endif
 
 #include "base/memory.h"
-#include "pool/pool.h"
+#include "pool/waker.h"
 
 #define MAX_THREADS 256
 #define IDLE_BLOCKING 2          /* threads of the blocking lane kept for later */
@@ -61,22 +61,30 @@ void agz__unlock(void)
 
 /* ---- fork ------------------------------------------------------------------------ */
 
-/* Only the forking thread lives on in the child. What waited in the queues waits there
- * still; the threads are forgotten, and the jobs they ran are lost. */
+static void forked_job(agz__job *job, enum agz__job_state state)
+{
+	job->state = state;
+	agz__sleeper_wake(job->sleeper);
+}
+
+/* Only the forking thread lives on in the child, and what the others ran is lost. */
 static void forked_child(void)
 {
+	agz__wakers_forked();
 	for (agz_pool *pool = all_pools; pool != NULL; pool = pool->next) {
 		for (int i = 0; i < AGZ__N_LANES; i++) {
-			pool->lanes[i].n_idle = 0;
-			pool->lanes[i].n_threads = 0;
-			pthread_cond_init(&pool->lanes[i].work, NULL);
+			lane *ln = &pool->lanes[i];
+			for (agz__job *job = ln->first; job != NULL; job = job->next)
+				forked_job(job, AGZ__JOB_IDLE);
+			ln->first = ln->last = NULL;
+			ln->n_queued = ln->n_idle = ln->n_threads = 0;
+			pthread_cond_init(&ln->work, NULL);
 		}
-		pthread_cond_init(&pool->settled, NULL);
 		for (agz__job *job = pool->running; job != NULL; job = job->next)
-			job->state = AGZ__JOB_LOST;
+			forked_job(job, AGZ__JOB_LOST);
 		pool->running = NULL;
+		pthread_cond_init(&pool->settled, NULL);
 	}
-	agz__wakers_forked();
 	agz__unlock();
 }
 
@@ -257,12 +265,6 @@ bool agz__job_move(agz__job *job, enum agz__lane which)
 		return true;
 	set_running(job);
 	return false;
-}
-
-void agz__job_kick(agz__job *job)
-{
-	if (job->state == AGZ__JOB_QUEUED && job->pool->lanes[job->lane].n_threads == 0)
-		staff(job->pool, job->lane);
 }
 
 void agz__pool_wait(agz_pool *pool)

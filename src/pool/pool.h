@@ -8,7 +8,11 @@
  *
  *     idle ──submit──▶ queued ──a thread──▶ running ──done──▶ idle
  *       ▲                │  ▲                 │  └──fork──▶ lost (in the child)
- *       └───withdraw─────┘  └──────yield──────┘
+ *       └withdraw, fork──┘  └──────yield──────┘
+ *
+ * In a child of fork() no job is queued any more, until its file is used there: a child
+ * that never touches a file must not read or write a byte of it behind its parent's back.
+ * Every file that had a job in flight is named to its waker, so that it is looked at.
  */
 #ifndef AGZ_POOL_POOL_H
 #define AGZ_POOL_POOL_H
@@ -36,6 +40,7 @@ typedef struct agz__job agz__job;
 struct agz__job {
 	void (*run)(agz__job *job); /* without the lock */
 	agz_pool *pool;
+	struct agz__sleeper *sleeper; /* the file's */
 	agz__job *next, *prev; /* in its lane's queue, or among the running */
 	enum agz__job_state state;
 	enum agz__lane lane;
@@ -60,14 +65,11 @@ bool agz__job_yield(agz__job *job);
 /* By run(): to another lane; then run() must return. False: that has no thread. */
 bool agz__job_move(agz__job *job, enum agz__lane lane);
 
-/* For a queued job in a child of fork(), where no thread runs until one is asked for. */
-void agz__job_kick(agz__job *job);
-
 /* Waits, the lock given up meanwhile, until some thread calls agz__pool_settle(). */
 void agz__pool_wait(agz_pool *pool);
 void agz__pool_settle(agz_pool *pool);
 
-/* By pool.c, in the child of a fork, the lock held. */
+/* Called by pool.c in the child of a fork, the lock held: gives it bells of its own. */
 void agz__wakers_forked(void);
 
 #endif

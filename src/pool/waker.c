@@ -115,6 +115,7 @@ void agz__wakers_forked(void)
 {
 	for (agz_waker *waker = all_wakers; waker != NULL; waker = waker->next) {
 		renew(&waker->bell);
+		/* Whoever was named and not asked for yet is so still. */
 		if (waker->first != NULL)
 			agz__bell_ring(&waker->bell);
 	}
