@@ -46,7 +46,7 @@ struct agz_reader {
 	uint64_t taken;  /* stream offset of what is handed out next */
 	int verdict;     /* what follows the ring: 0 (more), AGZ_END, AGZ_HUNGRY, an error */
 	bool told;       /* and the caller knows */
-	agz_fault fault;
+	agz_fault cause; /* of a verdict, or of a source that did not open, that is an error */
 	agz__counts counts;
 
 	struct {
@@ -60,6 +60,7 @@ struct agz_reader {
 		int rc;
 	} seek;
 
+	agz_fault fault; /* the caller's: of the last error he was told */
 	void (*release)(void *arg); /* of the span that was pushed */
 	void *release_arg;
 
@@ -155,7 +156,7 @@ static void conclude(agz_reader *r, int rc)
 	if (rc == AGZ_OUTPUT_FULL || rc == AGZ_WAIT)
 		rc = AGZ_OK;
 	if (rc < 0)
-		r->fault = r->stream.fault;
+		r->cause = r->stream.fault;
 	r->verdict = rc;
 	r->told = false;
 }
@@ -309,7 +310,6 @@ static void seek(agz_reader *r)
 	if (ahead == 0 || r->verdict == AGZ_END) {
 		seek_done(r, AGZ_OK);
 	} else if (r->verdict < 0) {
-		r->told = true;
 		seek_done(r, r->verdict);
 	} else {
 		size_t room = ahead < r->block_nbytes ? (size_t)ahead : r->block_nbytes;
@@ -361,7 +361,7 @@ static void open_source(agz_reader *r)
 	agz__lock();
 	r->opened = rc;
 	if (rc != AGZ_OK) {
-		r->fault = r->stream.fault;
+		r->cause = r->stream.fault;
 	} else if (r->stream.source.regular &&
 	           agz__source_left(&r->stream.source) <= AGZ__SMALL_NBYTES) {
 		r->wanted = true;
@@ -406,10 +406,18 @@ static bool idle(const agz_reader *r)
 	return r->job.state == AGZ__JOB_IDLE;
 }
 
-static int fail(agz_reader *r, int code)
+/* The answers that are errors: of this call alone, and of the reader. */
+static int refuse(agz_reader *r, int code)
 {
 	r->fault = (agz_fault){.code = code, .sys = code == AGZ_E_SYSTEM ? errno : 0};
 	return code;
+}
+
+static int tell_fault(agz_reader *r)
+{
+	r->told = true;
+	r->fault = r->cause;
+	return r->cause.code;
 }
 
 /* The job was lost in a fork, in the middle of something: what it worked on is left
@@ -425,7 +433,7 @@ static void bury_job(agz_reader *r)
 		r->stream.source.fd = -1;
 		r->opened = AGZ_E_FORKED;
 	}
-	r->fault = (agz_fault){.code = AGZ_E_FORKED};
+	r->cause = (agz_fault){.code = AGZ_E_FORKED};
 	r->verdict = AGZ_E_FORKED;
 }
 
@@ -460,7 +468,7 @@ static int wait_for(agz_reader *r, enum await what)
 		enum agz__lane lane = r->stream.source.live ? AGZ__BLOCKING : AGZ__BUSY;
 		int rc = agz__job_submit(&r->job, lane);
 		if (rc != AGZ_OK)
-			return fail(r, rc);
+			return refuse(r, rc);
 	}
 	r->awaits = what;
 	return AGZ_WAIT;
@@ -570,7 +578,9 @@ void agz_reader_close(agz_reader *r)
 int agz_reader_opened(agz_reader *r)
 {
 	begin(r);
-	return finish(r->opened == AGZ_WAIT ? wait_for(r, AWAIT_OPEN) : r->opened);
+	if (r->opened < 0)
+		return finish(tell_fault(r));
+	return finish(r->opened == AGZ_WAIT ? wait_for(r, AWAIT_OPEN) : AGZ_OK);
 }
 
 int agz_reader_fd(const agz_reader *r)
@@ -586,6 +596,8 @@ static int tell_verdict(agz_reader *r)
 {
 	bool file = r->stream.kind == AGZ_SOURCE_PATH || r->stream.kind == AGZ_SOURCE_FD;
 
+	if (r->verdict < 0)
+		return tell_fault(r);
 	if (r->verdict == AGZ_END && r->told && file)
 		r->verdict = 0; /* look again */
 	r->told = true;
@@ -628,9 +640,9 @@ int agz_reader_take(agz_reader *r, agz_block **block)
 	*block = NULL;
 	begin(r);
 	if (r->opened < 0)
-		return finish(r->opened);
+		return finish(tell_fault(r));
 	if (busy(r))
-		return finish(AGZ_E_BUSY);
+		return finish(refuse(r, AGZ_E_BUSY));
 	r->seek.active = false;
 	r->wanted = true;
 	if (r->first != NULL) {
@@ -668,11 +680,11 @@ int agz_reader_into(agz_reader *r, void *dst, size_t nbytes, size_t *got)
 		return AGZ_E_ARGUMENT;
 	begin(r);
 	if (r->opened < 0)
-		return finish(r->opened);
+		return finish(tell_fault(r));
 	if (r->into.dst == NULL ? busy(r) : dst != r->into.dst || nbytes != r->into.nbytes)
-		return finish(AGZ_E_BUSY);
+		return finish(refuse(r, AGZ_E_BUSY));
 	if (r->verdict < 0 && r->told)
-		return finish(r->verdict);
+		return finish(tell_fault(r));
 	if (r->into.dst == NULL)
 		start_into(r, dst, nbytes);
 	if (r->into.done) {
@@ -691,15 +703,15 @@ int agz_reader_seek(agz_reader *r, uint64_t offset, uint64_t *reached)
 	*reached = 0;
 	begin(r);
 	if (r->opened < 0)
-		return finish(r->opened);
+		return finish(tell_fault(r));
 	if (r->into.dst != NULL)
-		return finish(AGZ_E_BUSY);
+		return finish(refuse(r, AGZ_E_BUSY));
 	if (!r->seek.active || r->seek.offset != offset) {
 		bool back = offset < r->taken || (r->verdict < 0 && r->told);
 		if (back && r->verdict < 0 && r->told && offset != 0)
-			return finish(r->verdict);
+			return finish(tell_fault(r));
 		if (back && !agz__stream_seekable(&r->stream))
-			return finish(AGZ_E_NOT_SEEKABLE);
+			return finish(refuse(r, AGZ_E_NOT_SEEKABLE));
 		r->seek.rewind = back || (r->seek.active && r->seek.rewind);
 		r->seek.offset = offset;
 		r->seek.active = true;
@@ -714,7 +726,7 @@ int agz_reader_seek(agz_reader *r, uint64_t offset, uint64_t *reached)
 	if (r->seek.done) {
 		r->seek.active = false;
 		*reached = r->taken;
-		return finish(r->seek.rc);
+		return finish(r->seek.rc < 0 ? tell_fault(r) : AGZ_OK);
 	}
 	if (idle(r) && r->verdict == AGZ_HUNGRY && r->first == NULL)
 		return finish(AGZ_HUNGRY);
@@ -726,9 +738,11 @@ int agz_reader_push(agz_reader *r, const void *ptr, size_t nbytes, int ends,
 {
 	begin(r);
 	if (r->stream.kind != AGZ_SOURCE_PUSH)
-		return finish(AGZ_E_STATE);
-	if (!idle(r) || r->verdict != AGZ_HUNGRY || r->release != NULL)
-		return finish(r->verdict < 0 ? r->verdict : AGZ_E_BUSY);
+		return finish(refuse(r, AGZ_E_STATE));
+	if (r->verdict < 0 && idle(r))
+		return finish(tell_fault(r));
+	if (!idle(r) || r->verdict != AGZ_HUNGRY || r->first != NULL)
+		return finish(refuse(r, AGZ_E_BUSY));
 	r->stream.in = (agz_input){ptr, nbytes, 0};
 	r->stream.ends = ends != 0;
 	r->release = release;
@@ -747,7 +761,7 @@ int agz_reader_restart(agz_reader *r)
 {
 	begin(r);
 	if (r->stream.kind != AGZ_SOURCE_PUSH)
-		return finish(AGZ_E_STATE);
+		return finish(refuse(r, AGZ_E_STATE));
 	if (!idle(r) && !agz__job_withdraw(&r->job))
 		return finish(wait_for(r, AWAIT_IDLE));
 	agz__stream_rewind(&r->stream);

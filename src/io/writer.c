@@ -47,7 +47,7 @@ struct agz_writer {
 	bool may_wait; /* opening the sink waits for somebody */
 	int opened;    /* AGZ_OK, AGZ_WAIT or the error */
 	int verdict;   /* 0 or the first error */
-	agz_fault fault;
+	agz_fault cause;
 
 	span *first, *last; /* the queue */
 	span *current;      /* what the job works on */
@@ -60,7 +60,8 @@ struct agz_writer {
 	uint64_t out_nbytes;
 	bool flushing, finishing, finished;
 
-	span *batch; /* the caller's */
+	agz_fault fault; /* the caller's: of the last error he was told */
+	span *batch;     /* the same */
 	size_t chunk_nbytes;
 
 	agz_encoder *encoder; /* the job's */
@@ -138,7 +139,7 @@ static int fail(agz_writer *w, int code, int sys)
 {
 	if (w->verdict == 0) {
 		w->verdict = code;
-		w->fault = (agz_fault){.code = code, .sys = code == AGZ_E_SYSTEM ? sys : 0};
+		w->cause = (agz_fault){.code = code, .sys = code == AGZ_E_SYSTEM ? sys : 0};
 	}
 	if (!w->finishing)
 		wake(w, w->awaits);
@@ -463,8 +464,12 @@ static void begin(agz_writer *w)
 	}
 }
 
-static int end(int rc)
+static int end(agz_writer *w, int rc)
 {
+	if (rc < 0 && rc == w->verdict)
+		w->fault = w->cause;
+	else if (rc < 0)
+		w->fault = (agz_fault){.code = rc};
 	agz__unlock();
 	return rc;
 }
@@ -577,7 +582,9 @@ int agz_writer_open(const agz_writer_options *opts, agz_writer **writer)
 	agz__sleeper_init(&w->sleeper, o.waker, o.user);
 
 	agz__lock();
-	if (w->kind != AGZ_SINK_TAKE)
+	if (w->kind == AGZ_SINK_TAKE)
+		w->flushing = true; /* the header can be taken before there is any input */
+	else
 		w->opened = AGZ_WAIT;
 	rc = start(w);
 	if (rc != AGZ_OK)
@@ -629,7 +636,7 @@ void agz_writer_close(agz_writer *w)
 int agz_writer_opened(agz_writer *w)
 {
 	begin(w);
-	return end(w->opened == AGZ_WAIT ? wait_for(w, AWAIT_OPEN) : w->opened);
+	return end(w, w->opened == AGZ_WAIT ? wait_for(w, AWAIT_OPEN) : w->opened);
 }
 
 int agz_writer_fd(const agz_writer *w)
@@ -712,7 +719,7 @@ int agz_writer_write(agz_writer *w, const void *ptr, size_t nbytes, size_t *acce
 	if (rc == AGZ_WAIT)
 		rc = wait_for(w, AWAIT_ROOM);
 	*accepted = rc < 0 ? 0 : total;
-	return end(rc);
+	return end(w, rc);
 }
 
 int agz_writer_give(agz_writer *w, const void *ptr, size_t nbytes,
@@ -721,18 +728,18 @@ int agz_writer_give(agz_writer *w, const void *ptr, size_t nbytes,
 	begin(w);
 	int rc = check_open(w);
 	if (rc != AGZ_OK)
-		return end(rc);
+		return end(w, rc);
 	if (w->n_spans + (w->batch != NULL) >= MAX_SPANS)
-		return end(wait_for(w, AWAIT_ROOM));
+		return end(w, wait_for(w, AWAIT_ROOM));
 	span *s = agz__malloc(sizeof(*s));
 	if (s == NULL)
-		return end(fail(w, AGZ_E_NOMEM, 0));
+		return end(w, fail(w, AGZ_E_NOMEM, 0));
 	*s = (span){.ptr = ptr, .nbytes = nbytes, .release = release, .arg = arg};
 	enqueue_batch(w);
 	enqueue(w, s);
 	w->accepted += nbytes;
 	start(w); /* a failure is for the next call to tell: this one has taken the span */
-	return end(AGZ_OK);
+	return end(w, AGZ_OK);
 }
 
 int agz_writer_flush(agz_writer *w)
@@ -740,13 +747,13 @@ int agz_writer_flush(agz_writer *w)
 	begin(w);
 	int rc = check_open(w);
 	if (rc != AGZ_OK)
-		return end(rc);
+		return end(w, rc);
 	if (w->opened == AGZ_WAIT || w->accepted > w->flushed) {
 		w->flushing = w->accepted > w->flushed;
 		enqueue_batch(w);
-		return end(wait_for(w, AWAIT_FLUSH));
+		return end(w, wait_for(w, AWAIT_FLUSH));
 	}
-	return end(AGZ_OK);
+	return end(w, AGZ_OK);
 }
 
 int agz_writer_finish(agz_writer *w)
@@ -758,7 +765,7 @@ int agz_writer_finish(agz_writer *w)
 		if (w->verdict < 0 && idle(w) && (w->sink.fd < 0 || !w->sink.owned))
 			w->finished = true;
 	}
-	return end(w->finished ? w->verdict : wait_for(w, AWAIT_FINISH));
+	return end(w, w->finished ? w->verdict : wait_for(w, AWAIT_FINISH));
 }
 
 int agz_writer_take(agz_writer *w, agz_block **block)
@@ -766,17 +773,21 @@ int agz_writer_take(agz_writer *w, agz_block **block)
 	*block = NULL;
 	begin(w);
 	if (w->kind != AGZ_SINK_TAKE)
-		return end(AGZ_E_STATE);
+		return end(w, AGZ_E_STATE);
 	if (w->first_block != NULL) {
 		*block = w->first_block;
 		w->first_block = w->first_block->next;
 		w->n_blocks--;
 		start(w);
-		return end(AGZ_OK);
+		return end(w, AGZ_OK);
 	}
 	if (w->verdict < 0)
-		return end(w->verdict);
-	return end(w->finished ? AGZ_END : wait_for(w, AWAIT_BLOCK));
+		return end(w, w->verdict);
+	if (w->finished)
+		return end(w, AGZ_END);
+	if (idle(w) && next_piece(w) == NULL)
+		return end(w, AGZ_HUNGRY);
+	return end(w, wait_for(w, AWAIT_BLOCK));
 }
 
 uint64_t agz_writer_in_nbytes(const agz_writer *w)

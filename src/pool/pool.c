@@ -44,6 +44,9 @@ struct agz_pool {
 	agz_pool *next, *prev; /* among all pools, for fork */
 };
 
+int (*agz__thread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+                          void *) = pthread_create;
+
 static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
 static agz_pool *all_pools;
 static agz_pool *shared_pool;
@@ -192,7 +195,7 @@ static int start_thread(agz_pool *pool, enum agz__lane which)
 	pthread_attr_setstacksize(&attr, STACK_NBYTES);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, &attr, mains[which], pool);
+	err = agz__thread_create(&thread, &attr, mains[which], pool);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	if (err == 0)

@@ -17,6 +17,7 @@
 #ifndef AGZ_POOL_POOL_H
 #define AGZ_POOL_POOL_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "agz/pool.h"
@@ -68,6 +69,10 @@ bool agz__job_move(agz__job *job, enum agz__lane lane);
 /* Waits, the lock given up meanwhile, until some thread calls agz__pool_settle(). */
 void agz__pool_wait(agz_pool *pool);
 void agz__pool_settle(agz_pool *pool);
+
+/* pthread_create, for tests to replace. */
+extern int (*agz__thread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+                                 void *);
 
 /* Called by pool.c in the child of a fork, the lock held: gives it bells of its own. */
 void agz__wakers_forked(void);
