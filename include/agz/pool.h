@@ -67,6 +67,9 @@ typedef struct agz_waker agz_waker;
 /* The end of what a reader or writer has to give. */
 #define AGZ_END 17
 
+/* Nothing is under way and nothing comes unless the caller gives more. */
+#define AGZ_HUNGRY 18
+
 AGZ_API int agz_waker_new(agz_waker **waker);
 
 /* Readers and writers that still name this waker keep working, but wake nobody. */

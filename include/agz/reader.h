@@ -36,9 +36,6 @@ typedef struct agz_reader agz_reader;
 
 #define AGZ_READER_AHEAD 4
 
-/* A further answer, beside AGZ_OK, AGZ_WAIT, AGZ_END and errors. */
-#define AGZ_HUNGRY 18 /* a pushed reader needs agz_reader_push() */
-
 enum agz_source {
 	AGZ_SOURCE_PATH = 0,
 	AGZ_SOURCE_FD = 1,     /* read from its current position */

@@ -95,8 +95,10 @@ AGZ_API int agz_writer_flush(agz_writer *writer);
  * failed writer still closes its sink, and its first error is reported. */
 AGZ_API int agz_writer_finish(agz_writer *writer);
 
-/* With AGZ_SINK_TAKE: the next compressed block. AGZ_OK, AGZ_WAIT (nothing yet), AGZ_END
- * (after finish, when all is taken), or an error, after all that came before it. */
+/* With AGZ_SINK_TAKE: the next compressed block, the first one with the header before
+ * anything was written. AGZ_OK, AGZ_WAIT, AGZ_HUNGRY (nothing comes before more is
+ * written, flushed or finished), AGZ_END (after finish, when all is taken), or an error,
+ * after all that came before it. */
 AGZ_API int agz_writer_take(agz_writer *writer, agz_block **block);
 
 AGZ_API uint64_t agz_writer_in_nbytes(const agz_writer *writer);  /* accepted */

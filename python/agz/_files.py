@@ -37,6 +37,7 @@ from ._arguments import (
 )
 from ._errors import refusal
 from ._loops import waker_for
+from ._places import Place
 from ._sources import Sink, Source
 from ._types import WithAsyncRead, WithAsyncReadWrite, WithAsyncWrite
 
@@ -408,8 +409,10 @@ class AsyncGzipTextFile(_agz.TextFile):
         "_binary",
         "_encoding",
         "_errors",
+        "_initial_state",
         "_mode",
         "_newline_mode",
+        "_nonce",
         "__weakref__",
     )
 
@@ -455,6 +458,7 @@ class AsyncGzipTextFile(_agz.TextFile):
         self._errors = "strict" if errors is None else errors
         self._newline_mode = check_newline(newline)
         self._binary = binary
+        self._initial_state, self._nonce = None, b""
         self._bind_to(binary)
 
     def _bind_to(self, binary: AsyncGzipBinaryFile) -> None:
@@ -467,6 +471,8 @@ class AsyncGzipTextFile(_agz.TextFile):
         decoder = encoder = written = None
         if kind == "decoder" and binary.readable():
             decoder = codecs.getincrementaldecoder(self._encoding)(self._errors)
+            self._initial_state = decoder.getstate()
+            self._nonce = os.urandom(8)
         elif kind == "decoder":
             encoder = codecs.getincrementalencoder(self._encoding)(self._errors)
         if newline in ("\r", "\r\n"):
@@ -513,7 +519,7 @@ class AsyncGzipTextFile(_agz.TextFile):
     # ---- position ----------------------------------------------------------------------
 
     async def seek(self, offset: int, whence: int = 0) -> int:
-        """Move to a place that tell() gave: a decompressed byte offset.
+        """Move to a place that tell() gave, or to a decompressed byte offset.
 
         From the current position (1) and the end (2) only by 0.
         """
@@ -530,18 +536,24 @@ class AsyncGzipTextFile(_agz.TextFile):
             raise unsupported("can't do nonzero end-relative seeks")
         if whence not in (0, 2):
             raise ValueError("Invalid whence value")
-        if offset < 0:
-            raise OSError("Cannot seek to invalid text cookie for this stream")
-        position = await binary.seek(offset, whence)
-        self._forget()
-        return position
+        place = Place(offset, None, 0) if offset >= 0 else Place.of_cookie(offset, self._nonce)
+        position = await binary.seek(place.offset, whence)
+        self._forget(place.state)
+        if place.skip:
+            await self._skip(place.skip)
+        return offset if offset < 0 else position
 
     async def tell(self) -> int:
-        """The place of the next character, for seek()."""
-        position = await self._binary.tell()
-        if self._pending or (self._decoder is not None and self._decoder.getstate()[0]):
-            raise OSError("tell() is not possible inside a decoded block of this encoding")
-        return position
+        """The place of the next character, for seek().
+
+        A byte offset wherever reading could begin; else, inside what a decoder has made of
+        some bytes, a negative number that only this file understands.
+        """
+        await self._binary.tell()  # the guard: refuses what tell() has to refuse
+        place = Place(*self._place)
+        if place.state is None or (place.skip == 0 and place.state == self._initial_state):
+            return place.offset
+        return place.cookie(self._nonce)
 
     async def flush(self) -> None:
         """Write all that was accepted to the file, so that it can be decoded."""

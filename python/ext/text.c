@@ -29,6 +29,9 @@ typedef struct Text {
 	agz_cursor *cursor;      /* TEXT_DECODER: what is decoded, as UTF-8 */
 	PyObject *decoder;       /* TEXT_DECODER, reading */
 	int decoder_ended;
+	PyObject *spans;         /* TEXT_DECODER: where the characters in `cursor` come from, a
+	                            list of (byte offset, decoder state, bytes of UTF-8) */
+	int marked;              /* a mark is set: spans that were left may be needed again */
 	PyObject *encoder;       /* TEXT_DECODER, writing */
 	PyObject *write_newline; /* what "\n" is written as, or NULL */
 	unsigned seen;           /* AGZ_SAW_* of what read() handed out */
@@ -137,8 +140,21 @@ static PyObject *line_str(Text *t, const agz_line *line)
 
 /* ---- the way through a decoder ------------------------------------------------------------------ */
 
-/* A str as UTF-8 behind the own cursor. */
-static int append_str(Text *t, PyObject *str)
+/* Drops the spans that the cursor has left. */
+static int prune_spans(Text *t)
+{
+	size_t ahead = agz_cursor_nbytes(t->cursor);
+	Py_ssize_t i = PyList_GET_SIZE(t->spans);
+	while (i > 0 && ahead > 0) {
+		size_t n = PyLong_AsSize_t(PyTuple_GET_ITEM(PyList_GET_ITEM(t->spans, i - 1), 2));
+		ahead = ahead > n ? ahead - n : 0;
+		i--;
+	}
+	return t->marked ? 0 : PyList_SetSlice(t->spans, 0, i, NULL);
+}
+
+/* A str, as UTF-8 behind the own cursor; the File is at its first byte still. */
+static int append_str(Text *t, PyObject *str, PyObject *state_before)
 {
 	agz_block *block;
 	if (PyUnicode_GET_LENGTH(str) == 0)
@@ -146,11 +162,25 @@ static int append_str(Text *t, PyObject *str)
 	PyObject *bytes = PyUnicode_AsEncodedString(str, "utf-8", "surrogatepass");
 	if (bytes == NULL)
 		return -1;
-	block = agzpy_block(bytes, (size_t)PyBytes_GET_SIZE(bytes));
+	size_t nbytes = (size_t)PyBytes_GET_SIZE(bytes);
+	PyObject *span = Py_BuildValue("KOn", (unsigned long long)t->file->pos, state_before,
+	                               (Py_ssize_t)nbytes);
+	int rc = span == NULL || prune_spans(t) < 0 ? -1 : PyList_Append(t->spans, span);
+	Py_XDECREF(span);
+	if (rc < 0) {
+		Py_DECREF(bytes);
+		return -1;
+	}
+	block = agzpy_block(bytes, nbytes);
 	if (block == NULL)
 		return -1;
 	agz_cursor_append(t->cursor, block);
 	return 0;
+}
+
+static PyObject *decoder_state(Text *t)
+{
+	return PyObject_CallMethod(t->decoder, "getstate", NULL);
 }
 
 static PyObject *decoder_step(Text *t, const char *ptr, size_t nbytes, int final)
@@ -202,7 +232,7 @@ static int decode_span(Text *t)
 	const char *ptr = agz_cursor_span(file->cursor, &n);
 	if (n > DECODE_NBYTES)
 		n = DECODE_NBYTES;
-	PyObject *before = PyObject_CallMethod(t->decoder, "getstate", NULL);
+	PyObject *before = decoder_state(t);
 	if (before == NULL)
 		return -1;
 	PyObject *str = decoder_step(t, ptr, n, 0);
@@ -210,7 +240,7 @@ static int decode_span(Text *t)
 		size_t good = good_nbytes(n);
 		PyObject *type, *value, *traceback;
 		PyErr_Fetch(&type, &value, &traceback);
-		PyObject *r = PyObject_CallMethod(t->decoder, "setstate", "O", before);
+		PyObject *r = PyObject_CallMethod(t->decoder, "setstate", "(O)", before);
 		Py_XDECREF(r);
 		if (r == NULL || good == 0) {
 			PyErr_Restore(type, value, traceback);
@@ -223,11 +253,25 @@ static int decode_span(Text *t)
 		n = good;
 		str = decoder_step(t, ptr, n, 0);
 	}
+	int rc = str == NULL ? -1 : append_str(t, str, before);
 	Py_DECREF(before);
-	int rc = str == NULL ? -1 : append_str(t, str);
 	Py_XDECREF(str);
 	if (rc == 0)
 		file->pos += agz_cursor_skip(file->cursor, n);
+	return rc;
+}
+
+/* What the decoder makes of the bytes it holds, now that no more come. */
+static int end_decoder(Text *t)
+{
+	PyObject *before = decoder_state(t);
+	PyObject *str = before == NULL ? NULL : decoder_step(t, "", 0, 1);
+	int rc = str == NULL ? -1 : append_str(t, str, before);
+	t->decoder_ended = rc == 0;
+	if (rc == 0 && PyUnicode_GET_LENGTH(str) == 0)
+		rc = AT_END;
+	Py_XDECREF(before);
+	Py_XDECREF(str);
 	return rc;
 }
 
@@ -239,15 +283,8 @@ static int text_pull(Text *t)
 		return agzpy_pull(file);
 	if (agz_cursor_nbytes(file->cursor) == 0) {
 		int rc = agzpy_pull(file);
-		if (rc == AT_END && !t->decoder_ended) {
-			PyObject *str = decoder_step(t, "", 0, 1);
-			rc = str == NULL ? -1 : append_str(t, str);
-			Py_XDECREF(str);
-			t->decoder_ended = rc == 0;
-			if (rc == 0 && agz_cursor_nbytes(t->cursor) == 0)
-				rc = AT_END;
-			return rc;
-		}
+		if (rc == AT_END && !t->decoder_ended)
+			return end_decoder(t);
 		if (rc != NEED_NOTHING)
 			return rc;
 	}
@@ -302,28 +339,44 @@ static PyObject *take_line(Text *t, const agz_line *line)
 	return str;
 }
 
-/* How many bytes the first `limit` characters take; nbytes if there are not more. */
-static size_t chars_nbytes(Text *t, const uint8_t *ptr, size_t nbytes, size_t limit)
+/*
+ * How many bytes the first `limit` characters take, as handed out: a "\r\n" is one if line
+ * ends are translated. Stops before a character or a "\r" that what follows could change,
+ * unless the stream ends there. *count says how many characters were found.
+ */
+static size_t measure(Text *t, const uint8_t *ptr, size_t nbytes, size_t limit, int ends,
+                      size_t *count)
 {
-	size_t i = 0;
-	if (t->kind == TEXT_ASCII || t->kind == TEXT_LATIN1)
-		return nbytes < limit ? nbytes : limit;
-	for (; i < nbytes; i++) {
-		if ((ptr[i] & 0xC0) != 0x80 && limit-- == 0)
-			break;
+	size_t i = 0, n = 0;
+	int multibyte = t->kind == TEXT_UTF8 || t->kind == TEXT_DECODER;
+	while (n < limit && i < nbytes) {
+		uint8_t c = ptr[i];
+		size_t width = 1;
+		if (multibyte && c >= 0xC2)
+			width = c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
+		else if (t->translate && c == '\r' && (i + 1 == nbytes || ptr[i + 1] == '\n'))
+			width = 2;
+		if (width > nbytes - i) {
+			if (!ends)
+				break;
+			width = nbytes - i;
+		}
+		i += width;
+		n++;
 	}
+	*count = n;
 	return i;
 }
 
-/* A line of at most `limit` characters: the byte bound is four for each of them. */
+/* A line of at most `limit` characters, each of at most four bytes. */
 static int limited_line(Text *t, size_t limit, PyObject **result)
 {
 	agz_line line;
-	size_t bound = limit > SIZE_MAX / 4 ? 0 : 4 * limit;
+	size_t bound = limit > SIZE_MAX / 8 ? 0 : 4 * limit + 1, count;
 	int rc = next_line(t, bound, &line);
 	if (rc != NEED_NOTHING)
 		return rc;
-	size_t keep = chars_nbytes(t, line.ptr, line.nbytes, limit);
+	size_t keep = measure(t, line.ptr, line.nbytes, limit, 1, &count);
 	if (keep == line.nbytes) {
 		*result = take_line(t, &line);
 		return *result == NULL ? -1 : NEED_NOTHING;
@@ -389,6 +442,7 @@ static int readlines_step(File *file, Call *call, PyObject **result)
 			return -1;
 		call->start = file->pos;
 		agz_cursor_mark(cursor_of(t));
+		t->marked = 1;
 	}
 	for (int n = 1;; n++) {
 		agz_line line;
@@ -412,6 +466,7 @@ static int readlines_step(File *file, Call *call, PyObject **result)
 			return NEED_TURN;
 	}
 	agz_cursor_unmark(cursor_of(t));
+	t->marked = 0;
 	*result = call->object;
 	call->object = NULL;
 	return NEED_NOTHING;
@@ -426,47 +481,21 @@ static void readlines_undo(File *file, Call *call)
 	call->done = 0;
 	agz_cursor_reset(cursor_of(t));
 	agz_cursor_unmark(cursor_of(t));
+	t->marked = 0;
 	if (t->kind != TEXT_DECODER)
 		file->pos = call->start;
 }
 
 /* ---- read(size) ------------------------------------------------------------------------------------ */
 
-/*
- * How many bytes the first `limit` characters take, as handed out: a "\r\n" is one if line
- * ends are translated. Stops before a character or a "\r" that what follows could change,
- * unless the stream ends there. *count says how many characters were found.
- */
-static size_t measure(Text *t, const uint8_t *ptr, size_t nbytes, size_t limit, int ends,
-                      size_t *count)
-{
-	size_t i = 0, n = 0;
-	int multibyte = t->kind == TEXT_UTF8 || t->kind == TEXT_DECODER;
-	while (n < limit && i < nbytes) {
-		uint8_t c = ptr[i];
-		size_t width = 1;
-		if (multibyte && c >= 0xC2)
-			width = c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
-		else if (t->translate && c == '\r' && (i + 1 == nbytes || ptr[i + 1] == '\n'))
-			width = 2;
-		if (width > nbytes - i) {
-			if (!ends)
-				break;
-			width = nbytes - i;
-		}
-		i += width;
-		n++;
-	}
-	*count = n;
-	return i;
-}
+enum { READ_BEGINS = 0, READ_AT_END };
 
 /* call->done: bytes that have to be there before it is worth measuring again. */
 static int read_some_step(File *file, Call *call, PyObject **result)
 {
 	Text *t = (Text *)call->owner;
 	size_t limit = (size_t)call->size;
-	int rc = agzpy_settle(file), ends = 0;
+	int rc = agzpy_settle(file), ends = call->stage == READ_AT_END;
 	if (rc != NEED_NOTHING)
 		return rc;
 	if (call->done == 0)
@@ -540,6 +569,7 @@ static int read_all_step(File *file, Call *call, PyObject **result)
 			*result = Py_NewRef(t->state->empty_str);
 			return NEED_NOTHING;
 		}
+		call->stage = READ_AT_END;
 		return read_some_step(file, call, result);
 	}
 	PyObject *bytes = NULL;
@@ -711,9 +741,13 @@ static PyObject *text_bind(PyObject *self, PyObject *args)
 			t->kind = (enum text_kind)i;
 	}
 	t->translate = translate;
-	if (t->kind == TEXT_DECODER &&
-	    agz_cursor_new((enum agz_newline)newline, &t->cursor) < 0)
-		return PyErr_NoMemory();
+	if (t->kind == TEXT_DECODER) {
+		t->spans = PyList_New(0);
+		if (t->spans == NULL)
+			return NULL;
+		if (agz_cursor_new((enum agz_newline)newline, &t->cursor) < 0)
+			return PyErr_NoMemory();
+	}
 	t->file = (File *)Py_NewRef(file);
 	t->decoder = decoder == Py_None ? NULL : Py_NewRef(decoder);
 	t->encoder = encoder == Py_None ? NULL : Py_NewRef(encoder);
@@ -721,24 +755,75 @@ static PyObject *text_bind(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* _forget(): after the File moved elsewhere, what was decoded ahead is gone. */
-static PyObject *text_forget(PyObject *self, PyObject *unused)
+/*
+ * _forget(state): after the File moved elsewhere, what was decoded ahead is gone; the
+ * decoder starts anew, or in a state that _place gave.
+ */
+static PyObject *text_forget(PyObject *self, PyObject *state)
 {
-	(void)unused;
 	Text *t = (Text *)self;
-	if (t->cursor != NULL)
-		agz_cursor_clear(t->cursor);
 	t->decoder_ended = 0;
 	if (t->decoder == NULL)
 		Py_RETURN_NONE;
-	return PyObject_CallMethod(t->decoder, "reset", NULL);
+	agz_cursor_clear(t->cursor);
+	if (PyList_SetSlice(t->spans, 0, PyList_GET_SIZE(t->spans), NULL) < 0)
+		return NULL;
+	if (state == Py_None)
+		return PyObject_CallMethod(t->decoder, "reset", NULL);
+	return PyObject_CallMethod(t->decoder, "setstate", "(O)", state);
 }
 
-static PyObject *text_get_pending(PyObject *self, void *unused)
+/*
+ * _place: where the next character comes from, as (byte offset, state of the decoder there
+ * or None, bytes of UTF-8 to leave out of what is decoded from there).
+ */
+static PyObject *text_get_place(PyObject *self, void *unused)
 {
 	(void)unused;
 	Text *t = (Text *)self;
-	return PyLong_FromSize_t(t->cursor == NULL ? 0 : agz_cursor_nbytes(t->cursor));
+	if (t->decoder == NULL)
+		return Py_BuildValue("KOi", (unsigned long long)t->file->pos, Py_None, 0);
+	size_t ahead = agz_cursor_nbytes(t->cursor);
+	for (Py_ssize_t i = PyList_GET_SIZE(t->spans); i > 0 && ahead > 0; i--) {
+		PyObject *span = PyList_GET_ITEM(t->spans, i - 1);
+		size_t n = PyLong_AsSize_t(PyTuple_GET_ITEM(span, 2));
+		if (ahead <= n)
+			return Py_BuildValue("OOn", PyTuple_GET_ITEM(span, 0),
+			                     PyTuple_GET_ITEM(span, 1), (Py_ssize_t)(n - ahead));
+		ahead -= n;
+	}
+	PyObject *state = decoder_state(t);
+	if (state == NULL)
+		return NULL;
+	return Py_BuildValue("KNi", (unsigned long long)t->file->pos, state, 0);
+}
+
+/* _skip(n): leaves out n bytes of the own cursor's UTF-8, decoding them first. */
+static int skip_step(File *file, Call *call, PyObject **result)
+{
+	Text *t = (Text *)call->owner;
+	int rc = agzpy_settle(file);
+	while (rc == NEED_NOTHING && agz_cursor_nbytes(t->cursor) < (size_t)call->size) {
+		rc = text_pull(t);
+		if (rc == AT_FAULT)
+			return agzpy_raise_fault(file);
+	}
+	if (rc != NEED_NOTHING && rc != AT_END)
+		return rc;
+	(void)agz_cursor_skip(t->cursor, (size_t)call->size);
+	*result = Py_NewRef(Py_None);
+	return NEED_NOTHING;
+}
+
+static PyObject *text_skip(PyObject *self, PyObject *count)
+{
+	Py_ssize_t n = PyLong_AsSsize_t(count);
+	if (n < 0 || ((Text *)self)->cursor == NULL) {
+		if (!PyErr_Occurred())
+			PyErr_SetString(PyExc_ValueError, "nothing to leave out");
+		return NULL;
+	}
+	return reading_call((Text *)self, skip_step, n);
 }
 
 static PyObject *text_get_newlines(PyObject *self, void *unused)
@@ -784,7 +869,7 @@ static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	return (PyObject *)t;
 }
 
-#define TEXT_OBJECTS(X) X(file) X(decoder) X(encoder) X(write_newline)
+#define TEXT_OBJECTS(X) X(file) X(decoder) X(spans) X(encoder) X(write_newline)
 
 static int text_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -830,7 +915,8 @@ static PyMethodDef text_methods[] = {
 	FAST(write, "write($self, data)\n--\n\nWrite a str; return its number of characters."),
 	FAST(writelines, "writelines($self, lines)\n--\n\nWrite each str of an iterable."),
 	{"_bind", text_bind, METH_VARARGS, NULL},
-	{"_forget", text_forget, METH_NOARGS, NULL},
+	{"_forget", text_forget, METH_O, NULL},
+	{"_skip", text_skip, METH_O, NULL},
 	{NULL, NULL, 0, NULL},
 };
 
@@ -844,7 +930,7 @@ static PyMemberDef text_members[] = {
 static PyGetSetDef text_getset[] = {
 	{"newlines", text_get_newlines, NULL,
 	 "The kinds of line ends read so far: None, a str, or a tuple of str.", NULL},
-	{"_pending", text_get_pending, NULL, NULL, NULL},
+	{"_place", text_get_place, NULL, NULL, NULL},
 	{NULL, NULL, NULL, NULL, NULL},
 };
 
