@@ -2,7 +2,7 @@
  * output.c - a file that appears under its name only when it is complete.
  *
  *   dir/.agz-XXXXXX ── write ── write ── mode, owner, times ──▶ dir/name
- *        └─ removed on an error, SIGHUP, SIGINT, SIGTERM ─┘
+ *        └──── removed on an error, and on a signal ───┘
  *
  * Standard output and what is no regular file (a device, a FIFO) is written to directly.
  */
@@ -40,7 +40,7 @@ static void remove_pending(int sig)
 
 void output_init(void)
 {
-	static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+	static const int signals[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU};
 
 	mode_t mask = umask(0);
 	umask(mask);
@@ -55,6 +55,7 @@ void output_init(void)
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			sigaction(signals[i], &action, NULL);
 	}
+	signal(SIGXFSZ, SIG_IGN); /* a write says so too: EFBIG */
 }
 
 static void replace_pending(char *old, char *name)
