@@ -393,7 +393,7 @@ static void run(agz__job *job)
 	agz__job_done(job);
 	/* Whatever is waited for, there is no more to come. */
 	wake(r, r->awaits);
-	bool closed = r->closed;
+	bool closed = r->closed && !job->kept;
 	agz__unlock();
 	if (closed)
 		dispose(r);
@@ -559,8 +559,7 @@ void agz_reader_close(agz_reader *r)
 	agz__job_withdraw(&r->job);
 	if (!idle(r) && r->opened == AGZ_OK && r->stream.source.live)
 		agz__bell_ring(&r->stream.source.bell);
-	while (!idle(r) && r->borrowed)
-		agz__pool_wait(r->job.pool);
+	agz__job_outwait(&r->job, &r->borrowed);
 	bool mine = idle(r);
 	void (*release)(void *) = r->release;
 	void *release_arg = r->release_arg;

@@ -423,7 +423,7 @@ static void run(agz__job *job)
 	}
 	agz__job_done(job);
 	wake(w, w->awaits);
-	bool closed = w->closed;
+	bool closed = w->closed && !job->kept;
 	agz__unlock();
 	if (closed)
 		dispose(w);
@@ -614,8 +614,7 @@ void agz_writer_close(agz_writer *w)
 	w->closed = true;
 	if (!idle(w) && w->opened == AGZ_OK && w->sink.live)
 		agz__bell_ring(&w->sink.bell);
-	while (!idle(w) && w->borrowed)
-		agz__pool_wait(w->job.pool);
+	agz__job_outwait(&w->job, &w->borrowed);
 
 	span *queue = w->first, *current = NULL, *done = w->done;
 	if (w->current != NULL && w->current->capacity == 0) {

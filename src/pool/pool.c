@@ -270,6 +270,14 @@ bool agz__job_move(agz__job *job, enum agz__lane which)
 	return false;
 }
 
+void agz__job_outwait(agz__job *job, const bool *borrowed)
+{
+	job->kept = true;
+	while (job->state != AGZ__JOB_IDLE && *borrowed)
+		agz__pool_wait(job->pool);
+	job->kept = false;
+}
+
 void agz__pool_wait(agz_pool *pool)
 {
 	pthread_cond_wait(&pool->settled, &the_lock);

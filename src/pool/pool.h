@@ -45,6 +45,7 @@ struct agz__job {
 	agz__job *next, *prev; /* in its lane's queue, or among the running */
 	enum agz__job_state state;
 	enum agz__lane lane;
+	bool kept; /* its file is waited for by the call that closes it, which frees it */
 };
 
 /* All of these under the lock. */
@@ -65,6 +66,10 @@ bool agz__job_yield(agz__job *job);
 
 /* By run(): to another lane; then run() must return. False: that has no thread. */
 bool agz__job_move(agz__job *job, enum agz__lane lane);
+
+/* By the call that closes a file: waits until the job has left the caller's memory
+ * (*borrowed is false). A job that ends meanwhile must leave its file alone: `kept`. */
+void agz__job_outwait(agz__job *job, const bool *borrowed);
 
 /* Waits, the lock given up meanwhile, until some thread calls agz__pool_settle(). */
 void agz__pool_wait(agz_pool *pool);
