@@ -31,7 +31,7 @@ struct agz_encoder {
 int agz_encoder_new(const agz_encoder_options *opts, agz_encoder **encoder)
 {
 	agz_encoder_options o = AGZ_ENCODER_OPTIONS_INIT;
-	const agz__engine *engine;
+	struct agz__deflate_choice choice;
 	agz_encoder *e;
 	int rc;
 
@@ -41,19 +41,19 @@ int agz_encoder_new(const agz_encoder_options *opts, agz_encoder **encoder)
 			return AGZ_E_ARGUMENT;
 		memcpy(&o, opts, opts->struct_nbytes < sizeof(o) ? opts->struct_nbytes : sizeof(o));
 	}
-	rc = agz__choose_deflate(o.engine, o.level, o.fast != 0, &engine);
+	rc = agz__choose_deflate(o.engine, o.level, o.fast != 0, &choice);
 	if (rc < 0)
 		return rc;
 	e = agz__calloc(1, sizeof(*e));
 	if (e == NULL)
 		return AGZ_E_NOMEM;
-	e->deflater = engine->deflater;
+	e->deflater = choice.engine->deflater;
 	e->strict_size = o.strict_size != 0;
 	rc = agz__header_build(o.level, o.mtime, o.name, o.name_nbytes, &e->header,
 	                       &e->pending_nbytes);
 	if (rc == 0) {
 		e->pending = e->header;
-		e->stream = e->deflater->create(o.level);
+		e->stream = e->deflater->create(choice.level);
 		if (e->stream == NULL)
 			rc = AGZ_E_NOMEM;
 	}
@@ -143,7 +143,9 @@ int agz_encoder_step(agz_encoder *e, agz_input *in, agz_output *out, enum agz_fl
 			e->unflushed = true;
 		else if (flush == AGZ_SYNC_FLUSH && !e->unflushed)
 			return AGZ_NEEDS_INPUT;
-		rc = deflate_some(e, in, out, flush);
+		do
+			rc = deflate_some(e, in, out, flush);
+		while (rc == AGZ__NEEDS_INPUT && in->pos < in->nbytes);
 		if (rc < 0)
 			return fail(e, rc);
 		if (rc == AGZ__NEEDS_ROOM)

@@ -111,11 +111,17 @@ struct agz__inflate_choice {
 	const agz__engine *whole;
 };
 
-/* AGZ_OK, or AGZ_E_ENGINE if `name` is none that is built in. */
+/* What an encoder uses, and which of the engine's levels, on zlib's scale. */
+struct agz__deflate_choice {
+	const agz__engine *engine;
+	int level;
+};
+
+/* AGZ_OK, or AGZ_E_ENGINE if `name` is none that is built in and can do it. */
 int agz__choose_inflate(const char *name, struct agz__inflate_choice *choice);
 
-/* AGZ_OK, AGZ_E_ENGINE, or AGZ_E_ARGUMENT for a level that there is not. */
+/* The same, or AGZ_E_ARGUMENT for a level that there is not. */
 int agz__choose_deflate(const char *name, int level, bool fast,
-                        const agz__engine **engine);
+                        struct agz__deflate_choice *choice);
 
 #endif

@@ -155,8 +155,7 @@ static int skip_by_zlib(struct inflater *s, agz__flow *flow, uint64_t skip)
 	return rc < 0 || skip > 0 ? rc : AGZ__NEEDS_ROOM;
 }
 
-/* Lets zlib take over: `flow` stands where this step began in its input, and where ISA-L
- * stopped in its output. */
+/* Lets zlib take over; `flow` stands where this step began. */
 static int ask_zlib(struct inflater *s, agz__flow *flow)
 {
 	int rc = start_zlib(s);
@@ -226,12 +225,11 @@ static int inflate_step(void *state, agz__flow *flow, bool ends)
 		return step_zlib(s, flow);
 	if (s->fault == 0) {
 		rc = run_isal(&s->isal, flow);
-		s->made += start.out_nbytes - flow->out_nbytes;
 		if (s->logged && (rc < 0 || (rc == AGZ__NEEDS_INPUT && ends))) {
-			flow->in = start.in;
-			flow->in_nbytes = start.in_nbytes;
+			*flow = start;
 			return ask_zlib(s, flow);
 		}
+		s->made += start.out_nbytes - flow->out_nbytes;
 		if (rc == AGZ__END) {
 			/* The youngest of the bytes read ahead are of this span. */
 			size_t ahead = (size_t)s->isal.read_in_length / 8;
