@@ -4,7 +4,8 @@
 . "$(dirname "$0")/common.sh"
 
 scripts/setup.sh check
-zlib_ng=$(scripts/zlib-ng.sh)
+PKG_CONFIG_PATH=$(scripts/zlib-ng.sh)${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+export PKG_CONFIG_PATH
 out=build/check
 logs=$out/log
 rm -rf $out
@@ -14,10 +15,10 @@ steps=0
 
 # step TITLE COMMAND...
 step() {
-	local title=$1 start=$SECONDS result=ok
+	local title=$1 name=${1,,} start=$SECONDS result=ok
 	shift
 	steps=$((steps + 1))
-	if ! logged "$logs/${title//[^a-z0-9+]/-}.log" "$@"; then
+	if ! logged "$logs/${name//[^a-z0-9]/-}.log" "$@"; then
 		result=FAILED
 		failed+=("$title")
 	fi
@@ -25,12 +26,11 @@ step() {
 }
 
 # c_tests NAME COMPILER OPTION...: a build of its own, its tests, and no warning.
-c_tests() (
-	export CC=$2 PKG_CONFIG_PATH=$zlib_ng${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
-	meson setup "$out/$1" -Dwerror=true -Dtests=enabled -Dexamples=enabled "${@:3}" &&
+c_tests() {
+	CC=$2 meson setup "$out/$1" -Dwerror=true -Dtests=enabled -Dexamples=enabled "${@:3}" &&
 		meson compile -C "$out/$1" &&
 		meson test -C "$out/$1" --print-errorlogs
-)
+}
 
 # sanitized NAME: sanitizers see more where the optimiser did less.
 sanitized() {
