@@ -75,10 +75,12 @@ AGZ_API void agz_cursor_free(agz_cursor *cursor);
 /* Takes the block. Never fails: finding line ends is put off till they are asked for. */
 AGZ_API void agz_cursor_append(agz_cursor *cursor, agz_block *block);
 
-/* Takes the block and puts it before the cursor, which then stands at its start. */
+/* Takes the block and puts it before the cursor, which then stands at its start. Drops
+ * the mark. */
 AGZ_API void agz_cursor_prepend(agz_cursor *cursor, agz_block *block);
 
-/* Drops all blocks and the mark; a "\r" held back is forgotten. */
+/* Drops all blocks, the mark, and what agz_cursor_seen() knows; a "\r" held back is
+ * forgotten. */
 AGZ_API void agz_cursor_clear(agz_cursor *cursor);
 
 /* Bytes between cursor and end. */
@@ -109,6 +111,8 @@ typedef struct agz_line {
  * The next line: 1 and *line, or 0 if no whole line is there (or nothing at all),
  * or AGZ_E_NOMEM. A line longer than `limit` bytes is cut there (limit 0: no
  * bound; under a bound a "\r\n" may be cut between its two bytes, as io does).
+ * A line depends on the bytes from the cursor on alone: after a read that ended between
+ * "\r" and "\n", the "\n" is a line of its own (LF, ANY) or ends none (CRLF).
  * line->ptr lasts until the next call that changes the cursor.
  * The time over all calls is linear in the bytes, however long a line is.
  */

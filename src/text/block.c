@@ -18,7 +18,7 @@
 #define LARGE ((size_t)256 << 10)
 
 /* A portion looks at so many bytes at most, and finds so many ends at most. */
-#define PORTION LARGE
+#define PORTION          LARGE
 #define ENDS_FOR(nbytes) ((nbytes) / 16 + 16)
 
 /* ---- the cache ------------------------------------------------------------------------
@@ -26,50 +26,43 @@
  * Slots that are taken from and put into by one exchange: no lock that a fork could leave
  * locked, and no list whose links could be stale.
  */
-static _Atomic(agz_block *) small_slots[16], large_slots[8];
+#define N_SHELVES 2
 
-static agz_block *slots_take(_Atomic(agz_block *) *slots, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (atomic_load_explicit(&slots[i], memory_order_relaxed) == NULL)
-			continue;
-		agz_block *b =
-			atomic_exchange_explicit(&slots[i], NULL, memory_order_acquire);
-		if (b != NULL)
-			return b;
-	}
-	return NULL;
-}
-
-static bool slots_put(_Atomic(agz_block *) *slots, size_t n, agz_block *b)
-{
-	for (size_t i = 0; i < n; i++) {
-		agz_block *empty = NULL;
-
-		if (atomic_load_explicit(&slots[i], memory_order_relaxed) == NULL &&
-		    atomic_compare_exchange_strong_explicit(&slots[i], &empty, b,
-		                                            memory_order_release,
-		                                            memory_order_relaxed))
-			return true;
-	}
-	return false;
-}
+static struct shelf {
+	size_t capacity;
+	size_t n;
+	_Atomic(agz_block *) slots[16];
+} shelves[N_SHELVES] = {{.capacity = SMALL, .n = 16}, {.capacity = LARGE, .n = 8}};
 
 static agz_block *cache_take(size_t capacity)
 {
-	if (capacity == SMALL)
-		return slots_take(small_slots, sizeof(small_slots) / sizeof(small_slots[0]));
-	if (capacity == LARGE)
-		return slots_take(large_slots, sizeof(large_slots) / sizeof(large_slots[0]));
+	for (struct shelf *s = shelves; s < shelves + N_SHELVES; s++) {
+		for (size_t i = 0; s->capacity == capacity && i < s->n; i++) {
+			agz_block *b =
+			        atomic_load_explicit(&s->slots[i], memory_order_relaxed);
+			if (b != NULL)
+				b = atomic_exchange_explicit(&s->slots[i], NULL,
+				                             memory_order_acquire);
+			if (b != NULL)
+				return b;
+		}
+	}
 	return NULL;
 }
 
-static bool cache_put(agz_block *b)
+static bool cache_put(agz_block *block)
 {
-	if (b->capacity == SMALL)
-		return slots_put(small_slots, sizeof(small_slots) / sizeof(small_slots[0]), b);
-	if (b->capacity == LARGE)
-		return slots_put(large_slots, sizeof(large_slots) / sizeof(large_slots[0]), b);
+	for (struct shelf *s = shelves; s < shelves + N_SHELVES; s++) {
+		for (size_t i = 0; s->capacity == block->capacity && i < s->n; i++) {
+			agz_block *empty = NULL;
+			if (atomic_load_explicit(&s->slots[i], memory_order_relaxed) ==
+			            NULL &&
+			    atomic_compare_exchange_strong_explicit(
+			            &s->slots[i], &empty, block, memory_order_release,
+			            memory_order_relaxed))
+				return true;
+		}
+	}
 	return false;
 }
 
@@ -127,23 +120,21 @@ agz_block *agz__block_new(size_t capacity)
 void agz__block_trim(agz_block *block)
 {
 	size_t capacity = (block->nbytes + 64) & ~(size_t)63, n_ends = ENDS_FOR(capacity);
-	agz_block *copy, big = *block;
+	agz_block small, *copy;
 
 	if (block->nbytes >= block->capacity / 2 || block->capacity <= capacity)
 		return;
-	copy = block_alloc(capacity, n_ends > big.n_ends ? n_ends : big.n_ends + 1);
+	copy = block_alloc(capacity, n_ends > block->n_ends ? n_ends : block->n_ends + 1);
 	if (copy == NULL)
 		return;
-	memcpy(copy->ptr, big.ptr, big.nbytes);
-	memcpy(copy->ends + 1, big.ends + 1, big.n_ends * sizeof(*big.ends));
-	block->ptr = copy->ptr;
-	block->capacity = copy->capacity;
-	block->ends = copy->ends;
-	block->ends_capacity = copy->ends_capacity;
-	copy->ptr = big.ptr;
-	copy->capacity = big.capacity;
-	copy->ends = big.ends;
-	copy->ends_capacity = big.ends_capacity;
+	memcpy(copy->ptr, block->ptr, block->nbytes);
+	memcpy(copy->ends + 1, block->ends + 1, block->n_ends * sizeof(*copy->ends));
+	small = *copy;
+	*copy = *block;
+	block->ptr = small.ptr;
+	block->capacity = small.capacity;
+	block->ends = small.ends;
+	block->ends_capacity = small.ends_capacity;
 	agz_block_free(copy);
 }
 
@@ -202,8 +193,8 @@ int agz__block_find_from(agz_block *block, enum agz_newline newline, size_t offs
 			return AGZ_E_NOMEM;
 		block->ends_capacity = n;
 	}
-	block->n_ends = agz__find_ends(newline, block->ptr + offset, room, block->ends + 1,
-	                               block->ends_capacity - 1, &used);
+	block->n_ends = agz__find_ends(newline, block->ptr + offset, room,
+	                               block->ends + 1, block->ends_capacity - 1, &used);
 	block->newline = newline;
 	block->ends_from = offset;
 	block->ends_to = offset + used;

@@ -25,18 +25,18 @@
 struct agz_block {
 	uint8_t *ptr;
 	size_t nbytes;
-	size_t capacity;            /* of ptr, for blocks made by agz__block_new(); else 0 */
-	bool ascii;                 /* known to be ASCII throughout */
-	enum agz_newline newline;   /* what ends[] was found for */
-	uint32_t *ends;             /* offsets from ends_from; NULL: not yet allocated */
-	size_t n_ends;              /* they are ends[1..n_ends] */
+	size_t capacity; /* of ptr, for blocks made by agz__block_new(); else 0 */
+	bool ascii;      /* known to be ASCII throughout */
+	enum agz_newline newline; /* what ends[] was found for */
+	uint32_t *ends;           /* offsets from ends_from; NULL: not yet allocated */
+	size_t n_ends;            /* they are ends[1..n_ends] */
 	size_t ends_capacity;
 	size_t ends_from;
 	size_t ends_to;             /* 0: nothing was found yet */
 	void (*release)(void *arg); /* for wrapped blocks */
 	void *arg;
-	size_t start;               /* the cursor's: bytes before it are used up */
-	agz_block *next;            /* the link of whatever list holds it */
+	size_t start;    /* the cursor's: bytes before it are used up */
+	agz_block *next; /* the link of whatever list holds it */
 };
 
 /* A block with room for `capacity` bytes, or NULL. Memory may come from a bounded cache

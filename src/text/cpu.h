@@ -8,7 +8,7 @@
 #define AGZ_TEXT_CPU_H
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#define AGZ__X86 1
+#define AGZ__X86         1
 #define AGZ__TARGET_AVX2 __attribute__((target("avx2,bmi,popcnt")))
 #elif defined(__aarch64__) && defined(__ARM_NEON) && !defined(__ARM_BIG_ENDIAN)
 #define AGZ__NEON 1

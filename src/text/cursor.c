@@ -36,21 +36,21 @@
 struct agz_cursor {
 	/* what a ready line needs */
 	const uint8_t *at;
-	const uint8_t *base;      /* scan->ptr + scan->ends_from */
-	const uint32_t *end;      /* the next line end, from base; none before `end_last` */
-	const uint32_t *end_last; /* if equal */
-	const uint8_t *high;      /* what lies between `at` and `high` is ASCII */
-	agz_block *here;          /* NULL: no block */
-	agz_block *scan;          /* NULL: look for ends from the cursor on */
+	const uint8_t *base; /* scan->ptr + scan->ends_from */
+	uint32_t *end;       /* the next line end, from base */
+	uint32_t *end_last;  /* behind the last one */
+	const uint8_t *high; /* what lies between `at` and `high` is ASCII */
+	agz_block *here;     /* NULL: no block */
+	agz_block *scan;     /* NULL: look for ends from the cursor on */
 	enum agz_newline newline;
 	unsigned seen;
 	/* what the others need */
-	size_t gap;               /* if scan is not here: from the cursor to scan's bytes */
-	size_t after;             /* bytes in the blocks behind `here` */
-	agz_block *first;         /* `here`, or an earlier one that a mark keeps */
+	size_t gap;       /* if scan is not here: from the cursor to scan's bytes */
+	size_t after;     /* bytes in the blocks behind `here` */
+	agz_block *first; /* `here`, or an earlier one that a mark keeps */
 	agz_block *last;
 	bool marked;
-	agz_block *mark;          /* NULL with `marked`: the first block to come */
+	agz_block *mark; /* NULL with `marked`: the first block to come */
 	size_t mark_offset;
 	uint8_t *scratch;
 	size_t scratch_nbytes;
@@ -336,19 +336,13 @@ static int next_portion(agz_cursor *c)
 		c->scan = block;
 		c->gap = gap;
 	}
-	/* The seam. */
+	/* The seam; the line began before it. */
 	p = block->ptr + offset;
-	if (before == '\r' && line_upto(c, p) > 0) {
-		uint32_t here = (uint32_t)(p - c->base), *seam = block->ends;
-
-		seam += c->end - block->ends - 1;
+	if (before == '\r') {
 		if (c->newline == AGZ_NEWLINE_ANY && *p != '\n')
-			*seam = here;
+			*--c->end = (uint32_t)(p - c->base);
 		else if (c->newline == AGZ_NEWLINE_CRLF && *p == '\n')
-			*seam = here + 1;
-		else
-			return 1;
-		c->end = seam;
+			*--c->end = (uint32_t)(p - c->base) + 1;
 	}
 	return 1;
 }
@@ -471,7 +465,8 @@ SLOW static int slow_line(agz_cursor *c, size_t limit, unsigned flags, agz_line 
 	if (rc > 0)
 		return take_line(c, nbytes, true, line);
 	/* All that is there. */
-	last = nbytes != 0 && c->newline == AGZ_NEWLINE_ANY && block_end(c->last)[-1] == '\r';
+	last = nbytes != 0 && c->newline == AGZ_NEWLINE_ANY &&
+	       block_end(c->last)[-1] == '\r';
 	if (nbytes != 0 && ((flags & AGZ_LINES_END) != 0 || (nbytes == limit && !last)))
 		return take_line(c, nbytes, last, line);
 	return 0;
@@ -522,7 +517,7 @@ void agz_cursor_mark(agz_cursor *cursor)
 	cursor->marked = true;
 	cursor->mark = cursor->here;
 	cursor->mark_offset =
-		cursor->here != NULL ? (size_t)(cursor->at - cursor->here->ptr) : 0;
+	        cursor->here != NULL ? (size_t)(cursor->at - cursor->here->ptr) : 0;
 }
 
 void agz_cursor_reset(agz_cursor *cursor)

@@ -9,7 +9,7 @@
 #include "text/cpu.h"
 
 #define CAT_(a, b) a##b
-#define CAT(a, b) CAT_(a, b)
+#define CAT(a, b)  CAT_(a, b)
 
 /* The number of the lowest bit that is set; 63 if none is. */
 static inline unsigned low_bit(uint64_t mask)
@@ -61,7 +61,8 @@ static inline uint64_t mask_sse2(const uint8_t *ptr, char byte)
 	uint64_t mask = 0;
 
 	for (unsigned i = 0; i < 4; i++) {
-		__m128i v = _mm_loadu_si128((const __m128i *)(const void *)(ptr + 16 * i));
+		__m128i v =
+		        _mm_loadu_si128((const __m128i *)(const void *)(ptr + 16 * i));
 		unsigned m = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, want));
 		mask |= (uint64_t)m << 16 * i;
 	}
@@ -83,8 +84,8 @@ AGZ__TARGET_AVX2 static inline uint64_t mask_avx2(const uint8_t *ptr, char byte)
 	       (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(b, want)) << 32;
 }
 
-#define FIND find_avx2
-#define TARGET AGZ__TARGET_AVX2
+#define FIND            find_avx2
+#define TARGET          AGZ__TARGET_AVX2
 #define MASK(ptr, byte) mask_avx2(ptr, byte)
 #define POPCOUNT
 #include "text/lines_template.h"

@@ -13,8 +13,9 @@
 
 /* Which of 64 bytes are the last byte of a line end. `before` and `after` are the bytes on
  * either side. */
-TARGET static inline uint64_t CAT(FIND, _mask)(enum agz_newline newline, const uint8_t *ptr,
-                                               unsigned before, unsigned after)
+TARGET static inline uint64_t CAT(FIND, _mask)(enum agz_newline newline,
+                                               const uint8_t *ptr, unsigned before,
+                                               unsigned after)
 {
 	uint64_t lf, cr;
 
@@ -36,8 +37,8 @@ TARGET static inline uint64_t CAT(FIND, _mask)(enum agz_newline newline, const u
 }
 
 TARGET static inline __attribute__((always_inline)) size_t
-CAT(FIND, _mode)(enum agz_newline newline, const uint8_t *ptr, size_t nbytes, uint32_t *ends,
-                 size_t max, size_t *used)
+CAT(FIND, _mode)(enum agz_newline newline, const uint8_t *ptr, size_t nbytes,
+                 uint32_t *ends, size_t max, size_t *used)
 {
 	size_t i = 0, n = 0;
 	unsigned before = 0;
@@ -65,7 +66,8 @@ CAT(FIND, _mode)(enum agz_newline newline, const uint8_t *ptr, size_t nbytes, ui
 		size_t left = nbytes - i;
 
 		memcpy(last, ptr + i, left < 64 ? left : 64);
-		mask = CAT(FIND, _mask)(newline, last, before, left > 64 ? ptr[i + 64] : 0);
+		mask = CAT(FIND, _mask)(newline, last, before,
+		                        left > 64 ? ptr[i + 64] : 0);
 		before = last[63];
 		/* What a "\r" in the last byte is, the caller will see. */
 		if (newline == AGZ_NEWLINE_ANY && left <= 64 && last[left - 1] == '\r')

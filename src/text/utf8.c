@@ -107,9 +107,10 @@ AGZ__TARGET_AVX2 static size_t span_avx2(const uint8_t *ptr, size_t nbytes)
 
 	for (; nbytes - i >= 128; i += 128) {
 		const __m256i *v = (const __m256i *)(const void *)(ptr + i);
-		__m256i a = _mm256_or_si256(_mm256_loadu_si256(v), _mm256_loadu_si256(v + 1));
-		__m256i b =
-			_mm256_or_si256(_mm256_loadu_si256(v + 2), _mm256_loadu_si256(v + 3));
+		__m256i a =
+		        _mm256_or_si256(_mm256_loadu_si256(v), _mm256_loadu_si256(v + 1));
+		__m256i b = _mm256_or_si256(_mm256_loadu_si256(v + 2),
+		                            _mm256_loadu_si256(v + 3));
 
 		if (_mm256_movemask_epi8(_mm256_or_si256(a, b)) != 0)
 			break;

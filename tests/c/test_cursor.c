@@ -3,6 +3,8 @@
  * were found before and blocks without, reads by byte and by line mixed, marks, limits,
  * memory that runs out. A model that looks at one byte at a time says what is right.
  */
+#define _GNU_SOURCE 1
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -15,7 +17,7 @@
 
 #include "agz/text.h"
 #include "text/block.h"
-#include "text/cpu.h"
+#include "text_support.h"
 
 /* ---- the model ------------------------------------------------------------------------- */
 
@@ -79,8 +81,9 @@ static int model_line(struct model *m, size_t limit, unsigned flags, agz_line *l
 	for (size_t k = m->pos; k < i; k++)
 		line->ascii &= m->data[k] < 0x80;
 	if (m->newline == AGZ_NEWLINE_ANY && end > 0)
-		m->seen |= end == 2 ? AGZ_SAW_CRLF
-		                    : m->data[i - 1] == '\r' ? AGZ_SAW_CR : AGZ_SAW_LF;
+		m->seen |= end == 2                 ? AGZ_SAW_CRLF
+		           : m->data[i - 1] == '\r' ? AGZ_SAW_CR
+		                                    : AGZ_SAW_LF;
 	m->pos = i;
 	return 1;
 }
@@ -136,13 +139,15 @@ static agz_block *make_block(enum block_kind kind, enum agz_newline newline,
 	return b;
 }
 
-static void pair_append(struct pair *p, enum block_kind kind, const uint8_t *ptr, size_t n)
+static void pair_append(struct pair *p, enum block_kind kind, const uint8_t *ptr,
+                        size_t n)
 {
 	model_insert(&p->m, p->m.nbytes, ptr, n);
 	agz_cursor_append(p->c, make_block(kind, p->m.newline, ptr, n));
 }
 
-static void pair_prepend(struct pair *p, enum block_kind kind, const uint8_t *ptr, size_t n)
+static void pair_prepend(struct pair *p, enum block_kind kind, const uint8_t *ptr,
+                         size_t n)
 {
 	model_insert(&p->m, p->m.pos, ptr, n);
 	p->m.marked = false;
@@ -224,73 +229,73 @@ static void pair_clear(struct pair *p)
 /* ---- tests ----------------------------------------------------------------------------------- */
 
 static const char *const texts[] = {
-	"",
-	"\n",
-	"\r",
-	"\r\n",
-	"\r\r\n\n\r",
-	"one\ntwo\r\nthree\rfour",
-	"\r\n\r\n\r\r\n\n\n\r\rx\r\n",
-	"caf\xc3\xa9\n\xe2\x82\xac\r\nplain\r\xf0\x9f\x98\x80\rplain again\n",
-	"a line of some length that takes more than sixty-four bytes, to be sure\r\nnext\n\n",
-	"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",
-	"\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\n",
-	"\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n",
+        "",
+        "\n",
+        "\r",
+        "\r\n",
+        "\r\r\n\n\r",
+        "one\ntwo\r\nthree\rfour",
+        "\r\n\r\n\r\r\n\n\n\r\rx\r\n",
+        "caf\xc3\xa9\n\xe2\x82\xac\r\nplain\r\xf0\x9f\x98\x80\rplain again\n",
+        "a line of some length that takes more than sixty-four bytes, to be "
+        "sure\r\nnext\n\n",
+        "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
+        "\n",
+        "\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r\r"
+        "\n",
+        "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r"
+        "\n",
 };
 #define N_TEXTS (sizeof(texts) / sizeof(texts[0]))
 
-/* Every text, mode, limit; cut in three at every two places; lines asked for as early as
- * possible or only at the end. */
+/* Text cut in three, at i and j; lines asked for as early as possible or only at the end. */
+static void one_split(const uint8_t *text, size_t n, size_t i, size_t j, unsigned round)
+{
+	const size_t cuts[4] = {0, i, j, n};
+	size_t limit = round >> 2 & 3;
+	bool early = round < 16;
+	struct pair p;
+
+	pair_new(&p, (enum agz_newline)(round & 3));
+	for (size_t k = 0; k < 3; k++) {
+		pair_append(&p, (enum block_kind)((i + j + k + round) % N_KINDS),
+		            text + cuts[k], cuts[k + 1] - cuts[k]);
+		while (early && pair_line(&p, limit, 0) == 1)
+			;
+	}
+	while (pair_line(&p, limit, 0) == 1)
+		;
+	while (pair_line(&p, limit, AGZ_LINES_END) == 1)
+		;
+	assert_int_equal(p.m.pos, n);
+	pair_free(&p);
+}
+
+/* Every text, mode and limit, at every two places. */
 static void every_split(void **state)
 {
 	(void)state;
 	for (size_t t = 0; t < N_TEXTS; t++) {
-		const uint8_t *text = (const uint8_t *)texts[t];
 		size_t n = strlen(texts[t]);
-		for (size_t i = 0; i <= n; i++) {
-			for (size_t j = i; j <= n; j++) {
-				for (unsigned k = 0; k < 4 * 4 * 2; k++) {
-					enum agz_newline newline = (enum agz_newline)(k & 3);
-					size_t limit = k >> 2 & 3;
-					enum block_kind kind = (i + j + k) % N_KINDS;
-					struct pair p;
-					pair_new(&p, newline);
-					pair_append(&p, kind, text, i);
-					while (k < 16 && pair_line(&p, limit, 0) == 1)
-						;
-					pair_append(&p, (kind + 1) % N_KINDS, text + i, j - i);
-					while (k < 16 && pair_line(&p, limit, 0) == 1)
-						;
-					pair_append(&p, (kind + 2) % N_KINDS, text + j, n - j);
-					while (pair_line(&p, limit, 0) == 1)
-						;
-					while (pair_line(&p, limit, AGZ_LINES_END) == 1)
-						;
-					assert_int_equal(p.m.pos, n);
-					pair_free(&p);
-				}
-			}
-		}
+		for (size_t i = 0; i <= n; i++)
+			for (size_t j = i; j <= n; j++)
+				for (unsigned round = 0; round < 32; round++)
+					one_split((const uint8_t *)texts[t], n, i, j,
+					          round);
 	}
-}
-
-static uint32_t rng_state;
-
-static uint32_t rng(uint32_t below)
-{
-	rng_state = rng_state * 1664525 + 1013904223;
-	return (uint32_t)((uint64_t)(rng_state >> 4) * below >> 28);
 }
 
 /* Bytes that are mostly line ends, mostly letters, or between. */
 static size_t random_text(uint8_t *buf, size_t max)
 {
 	static const char alphabet[] = "\n\r\n\r\xc3\xa9xyz abcdefghijklm";
-	size_t n = rng((uint32_t)max + 1);
-	uint32_t kinds = rng(3) == 0 ? 2 : rng(2) == 0 ? 8 : sizeof(alphabet) - 1;
+	size_t n = test_below(max + 1);
+	size_t kinds = test_below(3) == 0   ? 2
+	               : test_below(2) == 0 ? 8
+	                                    : sizeof(alphabet) - 1;
 
 	for (size_t i = 0; i < n; i++)
-		buf[i] = (uint8_t)alphabet[rng(kinds)];
+		buf[i] = (uint8_t)alphabet[test_below(kinds)];
 	return n;
 }
 
@@ -298,23 +303,24 @@ static void random_op(struct pair *p)
 {
 	uint8_t buf[300];
 	size_t n;
-	uint32_t op = rng(32);
+	size_t op = test_below(32);
 
 	if (op < 6) {
-		n = random_text(buf, rng(4) == 0 ? sizeof(buf) : 20);
-		pair_append(p, (enum block_kind)rng(N_KINDS), buf, n);
+		n = random_text(buf, test_below(4) == 0 ? sizeof(buf) : 20);
+		pair_append(p, (enum block_kind)test_below(N_KINDS), buf, n);
 	} else if (op == 6) {
 		n = random_text(buf, 20);
-		pair_prepend(p, (enum block_kind)rng(N_KINDS), buf, n);
+		pair_prepend(p, (enum block_kind)test_below(N_KINDS), buf, n);
 	} else if (op < 10) {
-		pair_bytes(p, rng(4) == 0 ? 64 : rng(6), (int)rng(4));
+		pair_bytes(p, test_below(4) == 0 ? 64 : test_below(6),
+		           (int)test_below(4));
 	} else if (op < 13) {
-		pair_mark(p, (int)rng(3));
-	} else if (op == 13 && rng(8) == 0) {
+		pair_mark(p, (int)test_below(3));
+	} else if (op == 13 && test_below(8) == 0) {
 		pair_clear(p);
 	} else {
-		pair_line(p, rng(3) == 0 ? 1 + rng(12) : 0,
-		          rng(16) == 0 ? AGZ_LINES_END : 0);
+		pair_line(p, test_below(3) == 0 ? 1 + test_below(12) : 0,
+		          test_below(16) == 0 ? AGZ_LINES_END : 0);
 	}
 }
 
@@ -323,7 +329,8 @@ static void random_mix(void **state)
 	(void)state;
 	for (uint32_t seed = 0; seed < 4000; seed++) {
 		struct pair p;
-		rng_state = seed;
+		test_seed(seed);
+		test_use_cpu(seed % 3);
 		pair_new(&p, (enum agz_newline)(seed & 3));
 		for (int i = 0; i < 150; i++)
 			random_op(&p);
@@ -333,12 +340,240 @@ static void random_mix(void **state)
 	}
 }
 
+/* Blocks larger than a portion, with line ends of each kind across the portions' seams, and
+ * more lines than a portion holds. */
+static void portions(void **state)
+{
+	static const char *const seams[] = {"\r\n", "\rx", "\n\n",
+	                                    "\r\r", "ab",  "\xc3\xa9"};
+	const size_t nbytes = (3 << 18) + 100;
+	uint8_t *text = malloc(nbytes);
+
+	(void)state;
+	assert_non_null(text);
+	for (unsigned round = 0; round < 6 * 4; round++) {
+		enum agz_newline newline = (enum agz_newline)(round & 3);
+		const char *seam = seams[round >> 2];
+		struct pair p;
+		test_seed(round);
+		test_use_cpu(round % 3);
+		for (size_t i = 0; i < nbytes; i++)
+			text[i] = test_below(40) ? 'x' : '\n';
+		memset(text + 1000, '\n', 100000);
+		for (size_t i = 1 << 18; i < nbytes; i += 1 << 18)
+			memcpy(text + i - 1, seam, 2);
+		pair_new(&p, newline);
+		pair_append(&p, WRAPPED, text, nbytes);
+		pair_append(&p, FOUND, text, nbytes);
+		while (pair_line(&p, round & 4 ? 100 : 0, 0) == 1) {
+			if (test_below(1000) == 0)
+				pair_bytes(&p, test_below(64), 0);
+			if (test_below(2000) == 0)
+				pair_mark(&p, 0);
+			if (test_below(40000) == 0)
+				pair_mark(&p, 1);
+		}
+		while (pair_line(&p, 0, AGZ_LINES_END) == 1)
+			;
+		assert_int_equal(p.m.pos, 2 * nbytes);
+		pair_free(&p);
+	}
+	free(text);
+}
+
+/* A line over hundreds of blocks, asked for after each; then the memory is given back. */
+static void long_line(void **state)
+{
+	enum { BLOCK = 65536, N = 512 };
+	agz_cursor *c;
+	agz_line line;
+
+	(void)state;
+	test_fail_after(-1);
+	assert_int_equal(agz_cursor_new(AGZ_NEWLINE_ANY, &c), AGZ_OK);
+	for (size_t i = 0; i < N; i++) {
+		agz_block *b = agz__block_new(BLOCK);
+		assert_non_null(b);
+		memset(b->ptr, (int)('a' + i % 26), BLOCK);
+		b->nbytes = BLOCK;
+		if (i == N - 1)
+			memcpy(b->ptr + BLOCK - 3, "\nx", 3);
+		if (i % 2 == 0)
+			assert_int_equal(agz__block_find(b, AGZ_NEWLINE_ANY), AGZ_OK);
+		agz_cursor_append(c, b);
+		if (i < N - 1) {
+			assert_int_equal(agz_cursor_line(c, 0, 0, &line), 0);
+			assert_int_equal(
+			        agz_cursor_line(c, (i + 1) * BLOCK + 1, 0, &line), 0);
+		}
+	}
+	assert_int_equal(agz_cursor_line(c, 0, 0, &line), 1);
+	assert_int_equal(line.nbytes, (size_t)N * BLOCK - 2);
+	assert_int_equal(line.end_nbytes, 1);
+	assert_int_equal(line.ascii, 1);
+	for (size_t i = 0; i < line.nbytes - 1; i++)
+		if (line.ptr[i] != 'a' + i / BLOCK % 26)
+			fail();
+	assert_int_equal(agz_cursor_line(c, 0, 0, &line), 0);
+	agz__block_cache_clear();
+	assert_true(test_live_nbytes() < 2 * BLOCK);
+	assert_int_equal(agz_cursor_line(c, 0, AGZ_LINES_END, &line), 1);
+	assert_int_equal(line.nbytes, 2);
+	agz_cursor_free(c);
+	agz__block_cache_clear();
+	assert_int_equal(test_live(), 0);
+}
+
+static void count_release(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void append_counted(agz_cursor *c, const char *text, int *released)
+{
+	agz_block *b;
+
+	assert_int_equal(agz_block_wrap(text, strlen(text), count_release, released, &b),
+	                 AGZ_OK);
+	agz_cursor_append(c, b);
+}
+
+/* A block goes as soon as the cursor has left it, or with the mark. */
+static void blocks_freed(void **state)
+{
+	int released = 0;
+	agz_cursor *c;
+	agz_line line;
+
+	(void)state;
+	assert_int_equal(agz_cursor_new(AGZ_NEWLINE_LF, &c), AGZ_OK);
+	append_counted(c, "", &released);
+	assert_int_equal(released, 1);
+	append_counted(c, "one\ntwo", &released);
+	append_counted(c, " and\nthree\n", &released);
+	append_counted(c, "four", &released);
+	assert_int_equal(agz_cursor_line(c, 0, 0, &line), 1);
+	assert_int_equal(released, 1);
+	assert_int_equal(agz_cursor_line(c, 0, 0, &line), 1);
+	assert_memory_equal(line.ptr, "two and\n", 8);
+	assert_int_equal(released, 2);
+	agz_cursor_mark(c);
+	assert_int_equal(agz_cursor_line(c, 0, 0, &line), 1);
+	assert_int_equal(agz_cursor_skip(c, 100), 4);
+	assert_int_equal(released, 2);
+	agz_cursor_reset(c);
+	assert_int_equal(agz_cursor_nbytes(c), 10);
+	assert_int_equal(agz_cursor_skip(c, 6), 6);
+	assert_int_equal(released, 2);
+	agz_cursor_unmark(c);
+	assert_int_equal(released, 3);
+	assert_int_equal(agz_cursor_skip(c, 4), 4);
+	assert_int_equal(released, 4);
+	append_counted(c, "five", &released);
+	append_counted(c, "six", &released);
+	agz_cursor_mark(c);
+	assert_int_equal(agz_cursor_skip(c, 5), 5);
+	assert_int_equal(released, 4);
+	agz_cursor_mark(c);
+	assert_int_equal(released, 5);
+	agz_cursor_clear(c);
+	assert_int_equal(released, 6);
+	append_counted(c, "seven", &released);
+	agz_cursor_free(c);
+	assert_int_equal(released, 7);
+	agz_cursor_free(NULL);
+}
+
+/* Memory runs out after n allocations in a walk over the lines; once there is some again,
+ * the answers are right. Returns whether it ran out. */
+static bool lines_failing_after(enum agz_newline newline, long n)
+{
+	static const char text[] = "one\ntwo\r\nth\ree\r\nfour\r";
+	struct pair p;
+	agz_line line, want;
+	size_t limit = 0;
+	bool failed = false;
+
+	pair_new(&p, newline);
+	for (size_t i = 0; text[i] != 0; i += 3)
+		pair_append(&p, WRAPPED, (const uint8_t *)text + i, 3);
+	test_fail_after(n);
+	while (p.m.pos < p.m.nbytes) {
+		int rc = agz_cursor_line(p.c, limit, AGZ_LINES_END, &line);
+		if (rc == AGZ_E_NOMEM) {
+			assert_true(test_failed());
+			test_fail_after(-1);
+			limit = n % 2 ? 4 : 0; /* or for less than what failed */
+			failed = true;
+			continue;
+		}
+		assert_int_equal(rc, model_line(&p.m, limit, AGZ_LINES_END, &want));
+		limit = 0;
+		assert_int_equal(line.nbytes, want.nbytes);
+		assert_int_equal(line.end_nbytes, want.end_nbytes);
+		assert_memory_equal(line.ptr, want.ptr, want.nbytes);
+	}
+	test_fail_after(-1);
+	pair_free(&p);
+	assert_int_equal(test_live(), 0);
+	return failed;
+}
+
+static void out_of_memory(void **state)
+{
+	agz_cursor *c = (agz_cursor *)&c;
+
+	(void)state;
+	agz__block_cache_clear();
+	for (unsigned newline = 0; newline < 4; newline++) {
+		long n = 0;
+		while (lines_failing_after((enum agz_newline)newline, n))
+			n++;
+		assert_true(n >= 8); /* each block's ends, and lines in pieces */
+	}
+	test_fail_after(0);
+	assert_int_equal(agz_cursor_new(AGZ_NEWLINE_LF, &c), AGZ_E_NOMEM);
+	assert_null(c);
+	test_fail_after(-1);
+}
+
+static void arguments(void **state)
+{
+	agz_cursor *c = (agz_cursor *)&c;
+	agz_line line;
+	size_t n = 1;
+
+	(void)state;
+	assert_int_equal(agz_cursor_new((enum agz_newline)4, &c), AGZ_E_ARGUMENT);
+	assert_null(c);
+	assert_int_equal(agz_cursor_new(AGZ_NEWLINE_LF, &c), AGZ_OK);
+	assert_int_equal(agz_cursor_line(c, 0, AGZ_LINES_END, &line), 0);
+	assert_int_equal(agz_cursor_read(c, NULL, 0), 0);
+	agz_cursor_span(c, &n);
+	assert_int_equal(n, 0);
+	agz_cursor_mark(c);
+	agz_cursor_reset(c);
+	agz_cursor_unmark(c);
+	assert_int_equal(agz_cursor_nbytes(c), 0);
+	agz_cursor_free(c);
+}
+
+/* Before the first block, so that all that the cache holds is counted. */
+static int setup(void **state)
+{
+	(void)state;
+	test_fail_after(-1);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_split),
-		cmocka_unit_test(random_mix),
+	        cmocka_unit_test(every_split),  cmocka_unit_test(random_mix),
+	        cmocka_unit_test(portions),     cmocka_unit_test(long_line),
+	        cmocka_unit_test(blocks_freed), cmocka_unit_test(out_of_memory),
+	        cmocka_unit_test(arguments),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, setup, NULL);
 }

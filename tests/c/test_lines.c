@@ -17,7 +17,8 @@
 #include "text_support.h"
 #include "text/lines.h"
 
-static size_t model_ends(enum agz_newline newline, const uint8_t *d, size_t n, uint32_t *ends)
+static size_t model_ends(enum agz_newline newline, const uint8_t *d, size_t n,
+                         uint32_t *ends)
 {
 	size_t count = 0;
 
@@ -45,13 +46,14 @@ static size_t model_ends(enum agz_newline newline, const uint8_t *d, size_t n, u
 }
 
 #define LONGEST 400
+static const uint32_t blank[LONGEST];
 
 /* Searches text that ends at a guard page, with room for `max` ends up to another. */
 static void check(enum agz_newline newline, const uint8_t *text, size_t n, size_t max)
 {
 	uint32_t want[LONGEST];
 	size_t n_want = model_ends(newline, text, n, want), used = 99, got;
-	uint32_t *ends = test_guard_end(1, max * sizeof(*ends));
+	uint32_t *ends = (void *)test_guard(blank, max * sizeof(*ends));
 
 	got = agz__find_ends(newline, text, n, ends, max, &used);
 	if (n_want > max) {
@@ -62,26 +64,35 @@ static void check(enum agz_newline newline, const uint8_t *text, size_t n, size_
 		assert_int_equal(used, n);
 	}
 	assert_memory_equal(ends, want, got * sizeof(*ends));
+	test_unguard((void *)ends, max * sizeof(*ends));
 }
 
 /* The lengths around a vector's, and all short ones. */
 static void every_length(void **state)
 {
-	static const char *const alphabets[] = {"\n", "\r", "\n\r", "\n\rab", "\nabcdefghijklmnop",
-	                                        "\r\nabcdefghijklmnopqrstuvwxyz", "a"};
+	static const char *const alphabets[] = {"\n",
+	                                        "\r",
+	                                        "\n\r",
+	                                        "\n\rab",
+	                                        "\nabcdefghijklmnop",
+	                                        "\r\nabcdefghijklmnopqrstuvwxyz",
+	                                        "a"};
 	(void)state;
 	test_seed(1);
 	for (size_t n = 0; n < 300; n++) {
-		uint8_t *text = test_guard_end(0, n);
+		uint8_t *text = test_guard(blank, n);
 		for (size_t a = 0; a < sizeof(alphabets) / sizeof(alphabets[0]); a++) {
 			for (size_t i = 0; i < n; i++)
-				text[i] = (uint8_t)alphabets[a][test_random(strlen(alphabets[a]))];
-			for (size_t k = 0; k < 4 * 3; k++) {
+				text[i] = (uint8_t)
+				        alphabets[a][test_below(strlen(alphabets[a]))];
+			for (size_t k = 0; k < 4 * TEST_N_CPUS; k++) {
 				test_use_cpu(k / 4);
 				check((enum agz_newline)(k & 3), text, n, LONGEST);
-				check((enum agz_newline)(k & 3), text, n, 1 + test_random(n + 70));
+				check((enum agz_newline)(k & 3), text, n,
+				      1 + test_below(n + 70));
 			}
 		}
+		test_unguard(text, n);
 	}
 }
 
@@ -91,21 +102,22 @@ static void any_byte(void **state)
 	(void)state;
 	test_seed(2);
 	for (int round = 0; round < 3000; round++) {
-		size_t n = test_random(LONGEST);
-		uint8_t *text = test_guard_end(0, n);
+		size_t n = test_below(LONGEST);
+		uint8_t *text = test_guard(blank, n);
 		for (size_t i = 0; i < n; i++) {
-			uint8_t b = (uint8_t)test_random(256);
-			if (test_random(2))
-				b = (uint8_t)((test_random(2) ? '\n' : '\r') ^
-				              (1u << test_random(8) & 0xff));
-			else if (test_random(3) == 0)
-				b = test_random(2) ? '\n' : '\r';
+			uint8_t b = (uint8_t)test_below(256);
+			if (test_below(2))
+				b = (uint8_t)((test_below(2) ? '\n' : '\r') ^
+				              (1u << test_below(8) & 0xff));
+			else if (test_below(3) == 0)
+				b = test_below(2) ? '\n' : '\r';
 			text[i] = b;
 		}
-		for (size_t k = 0; k < 4 * 3; k++) {
+		for (size_t k = 0; k < 4 * TEST_N_CPUS; k++) {
 			test_use_cpu(k / 4);
 			check((enum agz_newline)(k & 3), text, n, LONGEST);
 		}
+		test_unguard(text, n);
 	}
 }
 
@@ -116,15 +128,15 @@ static void portions(void **state)
 	test_seed(3);
 	for (int round = 0; round < 2000; round++) {
 		enum agz_newline newline = (enum agz_newline)(round & 3);
-		size_t n = 1 + test_random(LONGEST - 1), at = 0, got = 0, used, k, i;
-		uint8_t *text = test_guard_end(0, n);
+		size_t n = 1 + test_below(LONGEST - 1), at = 0, got = 0, used, k, i;
+		uint8_t *text = test_guard(blank, n);
 		uint32_t want[LONGEST], ends[LONGEST], max;
-		test_use_cpu(test_random(3));
+		test_use_cpu(test_below(TEST_N_CPUS));
 		for (i = 0; i < n; i++)
-			text[i] = (uint8_t) "\n\r\n\rab"[test_random(6)];
+			text[i] = (uint8_t) "\n\r\n\rab"[test_below(6)];
 		size_t n_want = model_ends(newline, text, n, want);
 		while (at < n) {
-			max = 1 + (uint32_t)test_random(100);
+			max = 1 + (uint32_t)test_below(100);
 			k = agz__find_ends(newline, text + at, n - at, ends, max, &used);
 			assert_true(used > 0 && k <= max);
 			for (i = 0; i < k; i++, got++)
@@ -132,6 +144,7 @@ static void portions(void **state)
 			at += used;
 		}
 		assert_int_equal(got, n_want);
+		test_unguard(text, n);
 	}
 }
 
@@ -148,10 +161,10 @@ static void nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_length),
-		cmocka_unit_test(any_byte),
-		cmocka_unit_test(portions),
-		cmocka_unit_test(nothing),
+	        cmocka_unit_test(every_length),
+	        cmocka_unit_test(any_byte),
+	        cmocka_unit_test(portions),
+	        cmocka_unit_test(nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

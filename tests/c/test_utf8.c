@@ -50,7 +50,8 @@ static uint8_t chars[4][1 << 21], prefixes[4][1 << 21];
 
 static size_t key(const uint8_t *p, size_t n)
 {
-	return (size_t)p[0] | (n > 1 ? (size_t)p[1] << 8 : 0) | (n > 2 ? (size_t)p[2] << 16 : 0);
+	return (size_t)p[0] | (n > 1 ? (size_t)p[1] << 8 : 0) |
+	       (n > 2 ? (size_t)p[2] << 16 : 0);
 }
 
 static void put(uint8_t sets[4][1 << 21], const uint8_t *p, size_t n)
@@ -110,31 +111,33 @@ static void check(const uint8_t *p, size_t n)
 	size_t want = model_valid(p, n, &want_cut), got = agz_utf8_valid(p, n, &cut);
 
 	if (got != want || cut != want_cut)
-		fail_msg("%zu bytes, %02x...: %zu (%d), not %zu (%d)", n, p[0], got, cut, want,
-		         want_cut);
+		fail_msg("%zu bytes, %02x...: %zu (%d), not %zu (%d)", n, p[0], got, cut,
+		         want, want_cut);
 }
 
 /* ---- tests --------------------------------------------------------------------------------- */
 
 static void every_three(void **state)
 {
-	uint8_t *p = test_guard_end(0, 3), *q = test_guard_end(1, 7);
+	uint8_t *p = test_guard("xxx", 3), *q = test_guard("xxxxxxx", 7);
 
 	(void)state;
-	memset(q, 'x', 7);
-	for (uint32_t i = 0; i < 1u << 24; i++) {
+	for (uint32_t i = 0x7f0000; i < 1u << 24; i++) {
 		p[0] = q[0] = (uint8_t)(i >> 16);
 		p[1] = q[1] = (uint8_t)(i >> 8);
 		p[2] = q[2] = (uint8_t)i;
 		check(p, 3); /* with the end near, and far */
 		check(q, 7);
 	}
+	test_unguard(p, 3);
+	test_unguard(q, 7);
 }
 
 static void fours(void **state)
 {
-	static const uint8_t last[] = {0x00, 0x7f, 0x80, 0x8f, 0xa0, 0xbf, 0xc0, 0xe0, 0xff};
-	uint8_t *p = test_guard_end(0, 4);
+	static const uint8_t last[] = {0x00, 0x7f, 0x80, 0x8f, 0xa0,
+	                               0xbf, 0xc0, 0xe0, 0xff};
+	uint8_t *p = test_guard("xxxx", 4);
 
 	(void)state;
 	for (uint32_t i = 0; i < 256 * 256; i++) {
@@ -146,24 +149,34 @@ static void fours(void **state)
 			check(p, 4);
 		}
 	}
+	test_unguard(p, 4);
+}
+
+/* A copy of the text at a guard page. */
+static void check_guarded(const uint8_t *text, size_t n)
+{
+	uint8_t *p = test_guard(text, n);
+
+	check(p, n);
+	test_unguard(p, n);
 }
 
 /* Every length of a text with all kinds of characters, at each distance from the start. */
 static void every_cut(void **state)
 {
-	static const char text[] = "plain caf\xc3\xa9 \xe2\x82\xac\xe2\x82\xac, \xed\x9f\xbf\xee\x80\x80"
-				   "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf! and a tail of plain text.";
+	static const char text[] =
+	        "plain caf\xc3\xa9 \xe2\x82\xac\xe2\x82\xac, \xed\x9f\xbf\xee\x80\x80"
+	        "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf! and a tail of plain text.";
+	uint8_t buf[300 + sizeof(text)];
 
 	(void)state;
-	for (size_t cpu = 0; cpu < 3; cpu++) {
+	for (size_t cpu = 0; cpu < TEST_N_CPUS; cpu++) {
 		test_use_cpu(cpu);
 		for (size_t before = 0; before < 300; before += 1 + before / 16) {
-			for (size_t n = 0; n < sizeof(text); n++) {
-				uint8_t *p = test_guard_end(0, before + n);
-				memset(p, 'a', before);
-				memcpy(p + before, text, n);
-				check(p, before + n);
-			}
+			memset(buf, 'a', before);
+			memcpy(buf + before, text, sizeof(text));
+			for (size_t n = 0; n < sizeof(text); n++)
+				check_guarded(buf, before + n);
 		}
 	}
 }
@@ -175,38 +188,38 @@ static void random_bytes(void **state)
 	(void)state;
 	test_seed(4);
 	for (int round = 0; round < 60000; round++) {
-		uint8_t buf[200], *p;
+		uint8_t buf[200];
 		size_t n = 0;
-		test_use_cpu(test_random(3));
-		while (n < 150 && test_random(40) != 0) {
-			uint32_t code = (uint32_t)(test_random(2) ? test_random(0x80)
-			                           : test_random(2) ? test_random(0x10000)
-			                                            : test_random(0x110000));
-			if (code >= 0xd800 && code < 0xe000 && test_random(4) != 0)
+		test_use_cpu(test_below(TEST_N_CPUS));
+		while (n < 150 && test_below(40) != 0) {
+			uint32_t code =
+			        (uint32_t)(test_below(2)   ? test_below(0x80)
+			                   : test_below(2) ? test_below(0x10000)
+			                                   : test_below(0x110000));
+			if (code >= 0xd800 && code < 0xe000 && test_below(4) != 0)
 				continue;
 			size_t k = encode(code, c);
 			memcpy(buf + n, c, k);
 			n += k;
 		}
-		if (n != 0 && test_random(2))
-			buf[test_random(n)] ^= (uint8_t)(1u << test_random(8));
-		p = test_guard_end(0, n);
-		memcpy(p, buf, n);
-		check(p, n);
+		if (n != 0 && test_below(2))
+			buf[test_below(n)] ^= (uint8_t)(1u << test_below(8));
+		check_guarded(buf, n);
 	}
 }
 
 /* One high byte at each place of texts of each length. */
 static void ascii(void **state)
 {
+	uint8_t text[300];
 	int cut;
 
 	(void)state;
-	for (size_t cpu = 0; cpu < 3; cpu++) {
+	memset(text, 0x7f, sizeof(text));
+	for (size_t cpu = 0; cpu < TEST_N_CPUS; cpu++) {
 		test_use_cpu(cpu);
 		for (size_t n = 0; n < 300; n++) {
-			uint8_t *p = test_guard_end(0, n);
-			memset(p, 0x7f, n);
+			uint8_t *p = test_guard(text, n);
 			assert_int_equal(agz_is_ascii(p, n), 1);
 			assert_int_equal(agz__ascii_span(p, n), n);
 			for (size_t i = 0; i < n; i++) {
@@ -215,6 +228,7 @@ static void ascii(void **state)
 				assert_int_equal(agz__ascii_span(p, n), i);
 				p[i] = 0;
 			}
+			test_unguard(p, n);
 		}
 	}
 	assert_int_equal(agz_is_ascii(NULL, 0), 1);
@@ -225,11 +239,9 @@ static void ascii(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_three),
-		cmocka_unit_test(fours),
-		cmocka_unit_test(every_cut),
-		cmocka_unit_test(random_bytes),
-		cmocka_unit_test(ascii),
+	        cmocka_unit_test(every_three), cmocka_unit_test(fours),
+	        cmocka_unit_test(every_cut),   cmocka_unit_test(random_bytes),
+	        cmocka_unit_test(ascii),
 	};
 
 	return cmocka_run_group_tests(tests, make_model, NULL);
