@@ -46,7 +46,7 @@ def test_cat_of_a_gib(command: Path, tmp_path: Path) -> None:
 def test_compress_of_noise(command: Path) -> None:
     """What a pipe gives goes out again, not into memory."""
     noise = os.urandom(MIB)
-    args = [command, "compress", "--level", "0"]
+    args: list[str | Path] = [command, "compress", "--level", "0"]
     with subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
 
         def feed() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("agz")
 
-from agz.__main__ import main  # noqa: E402
+from agz.__main__ import main
 
 MODULE = [sys.executable, "-m", "agz"]
 

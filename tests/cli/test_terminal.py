@@ -78,5 +78,5 @@ def test_no_compressed_bytes(
     )
     assert run.returncode == 2
     assert b"not written to a terminal" in run.stderr
-    forced = [command, args[0], "-f", *args[1:]]
+    forced: list[str | Path] = [command, args[0], "-f", *args[1:]]
     subprocess.run(forced, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=theirs, check=True)
