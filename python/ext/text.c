@@ -451,9 +451,11 @@ static int readlines_step(File *file, Call *call, PyObject **result)
 			break;
 		if (rc != NEED_NOTHING)
 			return rc;
-		PyObject *str = take_line(t, &line);
+		/* One that cannot be decoded is not put back: undo goes back to the mark. */
+		PyObject *str = line_str(t, &line);
 		if (str == NULL)
 			return -1;
+		moved(t, line.nbytes);
 		Py_ssize_t length = PyUnicode_GET_LENGTH(str);
 		rc = PyList_Append(call->object, str);
 		Py_DECREF(str);
