@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-TEXT = b"".join(b"line %d\n" % random.Random(i).getrandbits(40) for i in range(30_000))
+TEXT = b"".join(b"line %d\n" % random.Random(i).getrandbits(40) for i in range(10_000))
 WHOLE = gzip.compress(TEXT, 6, mtime=1)
 HALF = len(WHOLE) // 2
 
