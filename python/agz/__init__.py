@@ -16,10 +16,11 @@ from typing import Any, Literal, overload
 from . import codec
 from ._agz import version as __version__
 from ._arguments import Filename, check_mode
+from ._binary import AsyncGzipBinaryFile
 from ._engine import engine_info
 from ._errors import ConcurrentOperationError
-from ._files import AsyncGzipBinaryFile, AsyncGzipTextFile
 from ._streams import compress_chunks, decompress_chunks
+from ._text import AsyncGzipTextFile
 from ._types import (
     GZIP_FLAG_FCOMMENT,
     GZIP_FLAG_FEXTRA,

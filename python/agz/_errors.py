@@ -57,6 +57,8 @@ def refusal(file: File, verb: str) -> BaseException:
         return OSError("File not open for reading")
     if verb in ("write", "flush") and not writes:
         return OSError("File not open for writing")
+    if state == "broken":
+        return OSError("write stream is broken: the gzip member is unusable")
     running = file._running
     if running is not None:
         active = running.verb

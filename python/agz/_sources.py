@@ -43,27 +43,63 @@ class Source(_End):
     up to a bound.
     """
 
-    __slots__ = ("_bound", "_cache", "_cached", "_chunk_size", "_next", "_start")
+    __slots__ = ("_bound", "_broken", "_cache", "_cached", "_chunk_size", "_next")
 
     def __init__(self, fileobj: Any, chunk_size: int, bound: int | None) -> None:
         super().__init__(fileobj)
         self._chunk_size = chunk_size
         self._bound = bound
-        self._cache: list[bytes] | None = None if hasattr(fileobj, "seek") else []
+        self._cache: list[bytes] | None = None if self.seekable() else []
         self._cached = 0  # bytes in the cache
         self._next = 0  # the item of the cache that read() gives next
+        self._broken = False
+
+    def seekable(self) -> bool:
+        """Whether the object says that it can seek; one that fails to say cannot."""
+        if not callable(getattr(self.fileobj, "seek", None)):
+            return False
+        method = getattr(self.fileobj, "seekable", None)
+        if method is None or inspect.iscoroutinefunction(method):
+            return True
+        try:
+            return bool(method())
+        except Exception:
+            return False
+
+    def _place(self) -> int | None:
+        """Where the object says it stands, if it says so without waiting."""
+        method = getattr(self.fileobj, "tell", None)
+        if method is None or inspect.iscoroutinefunction(method):
+            return None
+        try:
+            place = method()
+        except Exception:
+            return None
+        if inspect.iscoroutine(place):
+            place.close()
+        return place if type(place) is int else None
 
     async def read(self) -> bytes:
-        """The next bytes, b"" at the end."""
+        """The next bytes, b"" at the end.
+
+        A read that fails may have taken bytes with it: then the source is broken until it
+        went back to its start, unless it says that it did not move.
+        """
         cache = self._cache
         if cache is not None and self._next < len(cache):
             self._next += 1
             return cache[self._next - 1]
-        data = await self.fileobj.read(self._chunk_size)
-        if not isinstance(data, bytes):
-            if not isinstance(data, (bytearray, memoryview)):
+        if self._broken:
+            raise OSError("the source is broken after a failed read; close and reopen the file")
+        before = self._place()
+        try:
+            data = await self.fileobj.read(self._chunk_size)
+            if not isinstance(data, (bytes, bytearray, memoryview)):
                 raise TypeError(f"fileobj.read() must give bytes, not {type(data).__name__}")
-            data = bytes(data)
+        except BaseException:
+            self._broken = before is None or self._place() != before
+            raise
+        data = bytes(data)
         if cache is not None and data:
             self._cached += len(data)
             if self._bound is not None and self._cached > self._bound:
@@ -75,13 +111,13 @@ class Source(_End):
 
     async def rewind(self) -> None:
         """Back to the start, or OSError if that is not possible any more."""
-        if self._cache is not None:
+        if self._cache is not None and not self._broken:
             self._next = 0
-            return
-        seek = getattr(self.fileobj, "seek", None)
-        if seek is None:
+        elif self._cache is None and self.seekable():
+            await _maybe_await(self.fileobj.seek(0))
+            self._broken = False
+        else:
             raise OSError("source is not seekable, and more was read than the rewind cache holds")
-        await _maybe_await(seek(0))
 
 
 class Sink(_End):

@@ -14,7 +14,7 @@ from ._arguments import (
     check_mtime,
     check_original_filename,
 )
-from ._files import AsyncGzipBinaryFile
+from ._binary import AsyncGzipBinaryFile
 
 _DEFAULT_OUTPUT_CHUNK_SIZE = 256 * 1024
 

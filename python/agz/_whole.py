@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._arguments import DEFAULT_CHUNK_SIZE, DEFAULT_REWIND_CACHE_SIZE, Filename
-from ._files import AsyncGzipBinaryFile
+from ._binary import AsyncGzipBinaryFile
 from ._types import (
     GzipInfo,
     GzipMemberInfo,

@@ -213,7 +213,7 @@ static PyObject *operation_step(PyObject *self, PyObject *unused)
 		return NULL;
 	}
 	if (op->file->state != op->call.wants) {
-		PyErr_Format(PyExc_OSError, "%s aborted: the file was closed meanwhile",
+		PyErr_Format(PyExc_OSError, "%s aborted because the gzip file was closed",
 		             op->call.verb);
 		return NULL;
 	}
@@ -475,6 +475,16 @@ static PyObject *file_dispose(PyObject *self, PyObject *reopen)
 	Py_RETURN_NONE;
 }
 
+/* _break(): the user's sink failed, and nobody knows what it has. */
+static PyObject *file_break(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	File *file = (File *)self;
+	if (file->state == FILE_WRITING)
+		file->state = FILE_BROKEN;
+	Py_RETURN_NONE;
+}
+
 /* ---- the user's own source and sink ------------------------------------------------------ */
 
 static void release_bytes(void *bytes)
@@ -615,7 +625,7 @@ static void file_dealloc(PyObject *self)
 
 static PyObject *file_get_state(PyObject *self, void *unused)
 {
-	static const char *const names[] = {"new", "reading", "writing", "closed"};
+	static const char *const names[] = {"new", "reading", "writing", "broken", "closed"};
 	(void)unused;
 	return PyUnicode_FromString(names[((File *)self)->state]);
 }
@@ -739,6 +749,7 @@ static PyMethodDef file_methods[] = {
 	 METH_VARARGS | METH_KEYWORDS, NULL},
 	{"_opened", file_opened, METH_NOARGS, NULL},
 	{"_dispose", file_dispose, METH_O, NULL},
+	{"_break", file_break, METH_NOARGS, NULL},
 	{"_push", file_push, METH_VARARGS, NULL},
 	{"_restart", file_restart, METH_NOARGS, NULL},
 	{"_begin", file_begin, METH_O, NULL},

@@ -77,6 +77,7 @@ enum file_state {
 	FILE_NEW,     /* made, never opened */
 	FILE_READING,
 	FILE_WRITING,
+	FILE_BROKEN,  /* a writer whose user's sink failed: it can only be closed */
 	FILE_CLOSED
 };
 

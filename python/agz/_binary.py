@@ -1,0 +1,495 @@
+"""AsyncGzipBinaryFile: opening, waiting and closing.
+
+A method that can be answered at once is answered by the C base class, with an awaitable that
+is ready. Where it cannot, the base class makes an operation and calls `_run`: an ordinary
+coroutine that waits for what the operation needs, and lets it try again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+from . import _agz
+from ._arguments import (
+    DEFAULT_CHUNK_SIZE,
+    DEFAULT_REWIND_CACHE_SIZE,
+    Filename,
+    check_bool,
+    check_bound,
+    check_chunk_size,
+    check_closefd,
+    check_filename,
+    check_level,
+    check_mode,
+    check_mtime,
+    check_original_filename,
+    header_name,
+    mtime_now,
+    unsupported,
+)
+from ._errors import refusal
+from ._loops import waker_for
+from ._sources import Sink, Source
+from ._types import WithAsyncRead, WithAsyncReadWrite, WithAsyncWrite
+
+FileObject = WithAsyncRead | WithAsyncWrite | WithAsyncReadWrite
+
+# What an operation needs (enum need of module.h).
+_WAKE, _INPUT, _TURN, _OUTPUT, _REWIND = 1, 2, 3, 4, 5
+
+_CREATE = {"w": 0, "a": 1, "x": 2}
+
+
+class AsyncGzipBinaryFile(_agz.File):
+    """A gzip file of bytes, read or written without holding up the event loop.
+
+    filename: a path; or None with `fileobj`, an object with async `read(size)` or
+        `write(data)`, which is closed with the file only if `closefd` is true.
+    mode: "r", "w", "a" (a further member) or "x" (a new file), with "b" or without.
+    chunk_size: bytes asked of the source, or given to the encoder, at a time; 1 to 128 MiB.
+    compresslevel: -1 to 9, as zlib means them. The output is zlib's, byte for byte.
+    mtime: seconds for the header, None for now. original_filename: its FNAME field, None for
+        the path's basename without ".gz", "" for none.
+    max_decompressed_size: bytes that a reader may give before it raises OSError.
+    max_rewind_cache_size: compressed bytes kept of a source that cannot seek, for seeking
+        back; None for no bound.
+    strict_size: refuse a member of 4 GiB or more, whose ISIZE field would wrap.
+    fast_compress: the fastest engine for the level, at the price of other bytes.
+
+    One task owns a file: a call that overlaps another raises ConcurrentOperationError.
+    A call that is cancelled loses nothing: what it had read is read by the next one, what it
+    had written is written.
+    """
+
+    __slots__ = (
+        "_aborting",
+        "_chunk_size",
+        "_closefd",
+        "_closing",
+        "_collect",
+        "_fast_compress",
+        "_filename",
+        "_header_mtime",
+        "_level",
+        "_lines",
+        "_loop",
+        "_max_decompressed_size",
+        "_max_rewind_cache_size",
+        "_mode",
+        "_newline",
+        "_operation",
+        "_original_filename",
+        "_owner",
+        "_settled",
+        "_sink",
+        "_source",
+        "_strict_size",
+        "_tail",
+        "_writes",
+        "__weakref__",
+    )
+
+    DEFAULT_CHUNK_SIZE = DEFAULT_CHUNK_SIZE
+
+    def __init__(
+        self,
+        filename: Filename,
+        mode: str = "rb",
+        chunk_size: int = DEFAULT_CHUNK_SIZE,
+        compresslevel: int = 6,
+        mtime: int | float | None = None,
+        original_filename: str | bytes | None = None,
+        fileobj: FileObject | None = None,
+        closefd: bool | None = None,
+        max_decompressed_size: int | None = None,
+        max_rewind_cache_size: int | None = DEFAULT_REWIND_CACHE_SIZE,
+        strict_size: bool = False,
+        fast_compress: bool = False,
+    ) -> None:
+        check_bool(strict_size, "strict_size")
+        check_bool(fast_compress, "fast_compress")
+        check_closefd(closefd)
+        self._filename = check_filename(filename, fileobj)
+        self._operation, text = check_mode(mode)
+        if text:
+            raise ValueError("Binary mode cannot include text ('t')")
+        self._mode = mode
+        self._writes = self._operation != "r"
+        self._chunk_size = check_chunk_size(chunk_size)
+        self._level = check_level(compresslevel) if self._writes else 6
+        self._header_mtime = check_mtime(mtime)
+        self._original_filename = check_original_filename(original_filename)
+        self._max_decompressed_size = check_bound(max_decompressed_size, "max_decompressed_size")
+        self._max_rewind_cache_size = check_bound(max_rewind_cache_size, "max_rewind_cache_size")
+        self._strict_size = strict_size
+        self._fast_compress = fast_compress
+        self._closefd = fileobj is None if closefd is None else closefd
+        self._source = self._sink = None
+        if fileobj is not None:
+            if self._writes:
+                self._sink = Sink(fileobj)
+            else:
+                self._source = Source(fileobj, self._chunk_size, self._max_rewind_cache_size)
+        self._owner: asyncio.Task[Any] | None = None
+        self._aborting = False
+        self._settled: list[asyncio.Future[None]] = []
+        self._closing: list[asyncio.Future[None]] | None = None
+        self._tail: Callable[[], bytes] | None = None
+        self._newline, self._lines, self._collect = 0, False, False
+
+    # ---- life cycle ------------------------------------------------------------------
+
+    async def open(self) -> Self:
+        """Open the file. `async with` does it; a failed open can be tried again."""
+        if self._state == "closed":
+            raise ValueError("Cannot reopen a closed file")
+        if self._state != "new":
+            raise ValueError("File is already open")
+        self._loop = asyncio.get_running_loop()
+        waker = waker_for(self._loop)
+        path = None
+        if self._source is None and self._sink is None:
+            self._name = self._filename
+            path = os.fsencode(self._filename)  # type: ignore[arg-type]
+            if b"\0" in path:
+                raise ValueError("embedded null byte")
+        if self._writes:
+            self._open_writer(
+                waker=waker,
+                path=path,
+                create=_CREATE[self._operation],
+                chunk_nbytes=self._chunk_size,
+                level=self._level,
+                fast=self._fast_compress,
+                mtime=mtime_now(self._header_mtime),
+                name=self._fname(),
+                strict_size=self._strict_size,
+            )
+        else:
+            self._open_reader(
+                waker=waker,
+                path=path,
+                chunk_nbytes=self._chunk_size,
+                max_out_nbytes=self._max_decompressed_size or 0,
+                newline=self._newline,
+                lines=self._lines,
+                members=self._collect,
+            )
+        if path is not None:
+            try:
+                await self._opened()
+            except BaseException:
+                self._dispose(True)
+                raise
+        return self
+
+    def _fname(self) -> bytes | None:
+        if self._original_filename is not None:
+            return header_name(self._original_filename)
+        return header_name(self._filename)
+
+    async def close(self) -> None:
+        """Complete what was written, and close. Closing a closed file does nothing.
+
+        Several calls wait for the same end. Cancelling the close of a path waits for that end
+        first: a file is never left half written without a word.
+        """
+        if self._closing is not None:
+            end = asyncio.get_running_loop().create_future()
+            self._closing.append(end)
+            await end
+            return
+        if self._state == "closed":
+            return
+        if self._running is not None:
+            raise refusal(self, "close")
+        if not self._writes and self._source is None:
+            self._dispose(False)
+            return
+        self._closing = []
+        failure: BaseException | None = None
+        try:
+            await self._close()
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            waiting, self._closing = self._closing, None
+            for end in waiting:
+                if end.done():
+                    continue
+                if failure is None or isinstance(failure, asyncio.CancelledError):
+                    end.set_result(None)
+                else:
+                    end.set_exception(failure)
+
+    async def _close(self) -> None:
+        try:
+            if self._state == "writing":
+                if self._tail is not None and (tail := self._tail()):
+                    await self.write(tail)
+                await self._complete()
+        except BaseException as error:
+            self._dispose(False)
+            try:
+                await self._close_fileobj()
+            except Exception as other:
+                error.add_note(f"closing the file object also failed: {other!r}")
+            raise
+        self._dispose(False)
+        await self._close_fileobj()
+
+    async def _complete(self) -> None:
+        """The trailer, and for a path the end of the file, however often it is cancelled."""
+        cancelled: asyncio.CancelledError | None = None
+        while True:
+            try:
+                await self._finish()
+                break
+            except asyncio.CancelledError as error:
+                if self._sink is not None:
+                    raise
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+
+    async def _close_fileobj(self) -> None:
+        end = self._source or self._sink
+        if end is not None and self._closefd:
+            await end.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        if exc_val is None:
+            try:
+                while self._running is not None:
+                    await self._next_end()
+            except asyncio.CancelledError as error:
+                await self._abort(error)
+                raise
+            await self.close()
+        else:
+            await self._abort(exc_val)
+
+    # ---- aborting ------------------------------------------------------------------------
+
+    async def _abort(self, reason: BaseException) -> None:
+        """Close without completing: what was written stays a prefix of the right stream.
+
+        A call that is running in another task fails with OSError. What goes wrong here is
+        noted on `reason`, the exception that the caller goes on to raise.
+        """
+        try:
+            await self._abort_running()
+            if self._state == "closed":
+                return
+            # A file object that cannot be closed leaves the file open, for close() to retry.
+            await self._close_fileobj()
+            self._dispose(False)
+        except Exception as error:
+            reason.add_note(f"Context-exit cleanup also failed: {error!r}")
+
+    async def _abort_running(self) -> None:
+        if self._running is None:
+            return
+        self._aborting = True
+        cancelled: asyncio.CancelledError | None = None
+        waiter, owner = self._waiter, self._owner
+        if waiter is not None:
+            if not waiter.done():
+                waiter.set_result(None)
+        elif owner is not None:
+            owner.cancel()
+        while self._running is not None:
+            try:
+                await self._next_end()
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if waiter is None and owner is not None:
+            # The request is used up however the call has ended, so that a timeout around it
+            # still tells its own expiry from a cancellation.
+            owner.uncancel()
+        self._aborting = False
+        if cancelled is not None:
+            raise cancelled
+
+    async def _next_end(self) -> None:
+        """Waits until the running call is over."""
+        end = asyncio.get_running_loop().create_future()
+        self._settled.append(end)
+        await end
+
+    # ---- waiting ---------------------------------------------------------------------
+
+    async def _run(self, operation: _agz.Operation) -> Any:
+        """Waits for what the operation needs until it is done; its result."""
+        self._begin(operation)
+        self._owner = asyncio.current_task()
+        try:
+            while need := operation.step():
+                await self._supply(need, operation.verb)
+                if self._aborting:
+                    break
+            else:
+                return operation.result()
+        except BaseException as error:
+            operation.undo()
+            if not self._aborting:
+                raise
+            if isinstance(error, asyncio.CancelledError) and self._cancelled_elsewhere():
+                raise
+            raise self._aborted(operation) from error
+        finally:
+            self._owner = None
+            self._end(operation)
+            settled, self._settled = self._settled, []
+            for end in settled:
+                if not end.done():
+                    end.set_result(None)
+        operation.undo()
+        raise self._aborted(operation)
+
+    def _cancelled_elsewhere(self) -> bool:
+        """True if somebody else than _abort_running() asked to cancel this task."""
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 1
+
+    @staticmethod
+    def _aborted(operation: _agz.Operation) -> OSError:
+        return OSError(f"{operation.verb} aborted because the gzip file was closed")
+
+    async def _supply(self, need: int, verb: str) -> None:
+        if need == _WAKE:
+            loop = asyncio.get_running_loop()
+            if loop is not self._loop:
+                raise RuntimeError("the file belongs to another event loop")
+            waiter = self._waiter = loop.create_future()
+            try:
+                await waiter
+            finally:
+                self._waiter = None
+        elif need == _INPUT:
+            assert self._source is not None
+            data = await self._source.read()
+            if not self._aborting:
+                self._push(data, not data)
+        elif need == _OUTPUT:
+            await self._send(verb)
+        elif need == _TURN:
+            await asyncio.sleep(0)
+        else:
+            assert self._source is not None
+            await self._source.rewind()
+            while not self._aborting and not self._restart():
+                await asyncio.sleep(0)
+
+    async def _send(self, verb: str) -> None:
+        """Compressed bytes to the user's sink. If that fails, the stream there is broken."""
+        assert self._sink is not None
+        try:
+            await self._sink.write(self)
+        except BaseException as error:
+            self._break()
+            if verb == "flush" and isinstance(error, Exception) and not isinstance(error, OSError):
+                raise OSError(f"Unexpected error during flush: {error}") from error
+            raise
+
+    # ---- the rest of a file ------------------------------------------------------------
+
+    async def rewind(self) -> None:
+        """Go back to the start of the stream (readers)."""
+        if self._writes:
+            raise OSError("Can't rewind in write mode")
+        await self.seek(0)
+
+    @property
+    def name(self) -> Filename:
+        """The path as it was given, or None."""
+        return self._filename
+
+    @property
+    def closed(self) -> bool:
+        return self._state == "closed"
+
+    def readable(self) -> bool:
+        return not self._writes
+
+    def writable(self) -> bool:
+        return self._writes
+
+    def seekable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return False
+
+    def fileno(self) -> int:
+        """The descriptor of the compressed file."""
+        if self._state == "closed":
+            raise ValueError("I/O operation on closed file")
+        if self._state == "new":
+            raise ValueError("File not opened. Call await open() or use async with.")
+        end = self._source or self._sink
+        if end is not None:
+            return end.fileno()
+        return self._fd
+
+    def raw(self) -> Any:
+        """The file object that was given, or None for a path."""
+        end = self._source or self._sink
+        return None if end is None else end.fileobj
+
+    def truncate(self, size: int | None = None) -> int:
+        raise unsupported("truncate")
+
+    def detach(self) -> Any:
+        raise unsupported("detach")
+
+    def __enter__(self) -> NoReturn:
+        raise not_sync(self, "with")
+
+    def __exit__(self, *exc: object) -> None:
+        """Never reached: `with` is refused on entry."""
+
+    def __iter__(self) -> NoReturn:
+        raise not_sync(self, "for")
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+
+def not_sync(file: object, statement: str) -> TypeError:
+    """For `with` and `for` where `async with` and `async for` are meant."""
+    name = type(file).__name__
+    if statement == "with":
+        return TypeError(
+            f"{name} must be used with 'async with', not 'with' "
+            "(e.g. \"async with agz.open(path) as f:\")"
+        )
+    return TypeError(
+        f"{name} must be iterated with 'async for', not 'for' (e.g. \"async for line in f:\")"
+    )
+
+
+def describe(file: Any) -> str:
+    """The repr of a file, also of one whose __init__ failed."""
+    name = getattr(file, "_filename", None)
+    mode = getattr(file, "_mode", None)
+    try:
+        closed: object = file.closed
+    except AttributeError:
+        closed = None
+    return f"<agz.{type(file).__name__} name={name!r} mode={mode!r} closed={closed}>"
+
+
