@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, overload
 
-from . import codec
+from . import codec as codec
 from ._agz import version as __version__
 from ._arguments import Filename, check_mode
 from ._binary import AsyncGzipBinaryFile
@@ -106,10 +106,8 @@ def open(
     return AsyncGzipBinaryFile(filename, mode, **kwargs)
 
 
-def AsyncGzipFile(  # noqa: N802 - the peer's name
+def AsyncGzipFile(
     filename: Filename, mode: str = "rb", **kwargs: Any
 ) -> AsyncGzipBinaryFile | AsyncGzipTextFile:
     """The same as open()."""
     return open(filename, mode, **kwargs)
-
-

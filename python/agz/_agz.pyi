@@ -27,6 +27,7 @@ class Waker:
     def dispatch(self) -> None: ...
 
 class File:
+    _writes: bool  # set by the subclass
     _block: bytes | None
     _name: Any
     _waiter: Any

@@ -475,7 +475,7 @@ def not_sync(file: object, statement: str) -> TypeError:
     if statement == "with":
         return TypeError(
             f"{name} must be used with 'async with', not 'with' "
-            "(e.g. \"async with agz.open(path) as f:\")"
+            '(e.g. "async with agz.open(path) as f:")'
         )
     return TypeError(
         f"{name} must be iterated with 'async for', not 'for' (e.g. \"async for line in f:\")"
@@ -491,5 +491,3 @@ def describe(file: Any) -> str:
     except AttributeError:
         closed = None
     return f"<agz.{type(file).__name__} name={name!r} mode={mode!r} closed={closed}>"
-
-

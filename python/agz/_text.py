@@ -95,7 +95,8 @@ class AsyncGzipTextFile(_agz.TextFile):
         self._errors = "strict" if errors is None else errors
         self._newline_mode = check_newline(newline)
         self._binary = binary
-        self._initial_state, self._nonce = None, b""
+        self._initial_state: tuple[bytes, int] | None = None
+        self._nonce = b""
         self._bind_to(binary)
 
     def _bind_to(self, binary: AsyncGzipBinaryFile) -> None:
@@ -120,9 +121,7 @@ class AsyncGzipTextFile(_agz.TextFile):
         if kind != "decoder":
             binary._newline = _NEWLINE[newline]
             binary._lines = True
-        self._bind(
-            binary, kind, newline is None, _NEWLINE[newline], decoder, encoder, written
-        )
+        self._bind(binary, kind, newline is None, _NEWLINE[newline], decoder, encoder, written)
 
     # ---- life cycle ------------------------------------------------------------------
 

@@ -53,9 +53,7 @@ async def write(
     try:
         memoryview(data)
     except TypeError:
-        raise TypeError(
-            f"data must be a bytes-like object, not {type(data).__name__}"
-        ) from None
+        raise TypeError(f"data must be a bytes-like object, not {type(data).__name__}") from None
     async with AsyncGzipBinaryFile(
         filename,
         "wb",
