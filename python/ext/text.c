@@ -26,6 +26,7 @@ typedef struct Text {
 	File *file;
 	enum text_kind kind;
 	int translate;           /* line ends become "\n" when read */
+	int universal;           /* all kinds of line ends are looked for */
 	agz_cursor *cursor;      /* TEXT_DECODER: what is decoded, as UTF-8 */
 	PyObject *decoder;       /* TEXT_DECODER, reading */
 	int decoder_ended;
@@ -67,8 +68,26 @@ static PyObject *decode(Text *t, const char *ptr, size_t nbytes)
 	}
 }
 
+/* Notes the kinds of line ends in a run, for `newlines`. */
+static void see_newlines(Text *t, const char *src, size_t nbytes)
+{
+	enum { ALL = AGZ_SAW_LF | AGZ_SAW_CR | AGZ_SAW_CRLF };
+	const char *end = src + nbytes;
+	while (t->universal && src < end && t->seen != ALL) {
+		const char *cr = memchr(src, '\r', (size_t)(end - src));
+		size_t run = (size_t)((cr == NULL ? end : cr) - src);
+		if ((t->seen & AGZ_SAW_LF) == 0 && memchr(src, '\n', run) != NULL)
+			t->seen |= AGZ_SAW_LF;
+		if (cr == NULL)
+			break;
+		int pair = cr + 1 < end && cr[1] == '\n';
+		t->seen |= pair ? AGZ_SAW_CRLF : AGZ_SAW_CR;
+		src = cr + (pair ? 2 : 1);
+	}
+}
+
 /* Copies, with each "\r\n" and "\r" as "\n". Returns the length. */
-static size_t translate_newlines(char *dst, const char *src, size_t nbytes, unsigned *seen)
+static size_t translate_newlines(char *dst, const char *src, size_t nbytes)
 {
 	const char *end = src + nbytes;
 	char *to = dst;
@@ -76,15 +95,11 @@ static size_t translate_newlines(char *dst, const char *src, size_t nbytes, unsi
 		const char *cr = memchr(src, '\r', (size_t)(end - src));
 		size_t run = (size_t)((cr == NULL ? end : cr) - src);
 		memcpy(to, src, run);
-		if ((*seen & AGZ_SAW_LF) == 0 && memchr(src, '\n', run) != NULL)
-			*seen |= AGZ_SAW_LF;
 		to += run;
 		src += run;
 		if (cr == NULL)
 			break;
-		int pair = src + 1 < end && src[1] == '\n';
-		*seen |= pair ? AGZ_SAW_CRLF : AGZ_SAW_CR;
-		src += pair ? 2 : 1;
+		src += src + 1 < end && src[1] == '\n' ? 2 : 1;
 		*to++ = '\n';
 	}
 	return (size_t)(to - dst);
@@ -93,16 +108,13 @@ static size_t translate_newlines(char *dst, const char *src, size_t nbytes, unsi
 /* A run of whole characters as a str. */
 static PyObject *run_str(Text *t, const char *ptr, size_t nbytes)
 {
-	if (!t->translate || memchr(ptr, '\r', nbytes) == NULL) {
-		if (t->translate && (t->seen & AGZ_SAW_LF) == 0 &&
-		    memchr(ptr, '\n', nbytes) != NULL)
-			t->seen |= AGZ_SAW_LF;
+	see_newlines(t, ptr, nbytes);
+	if (!t->translate || memchr(ptr, '\r', nbytes) == NULL)
 		return decode(t, ptr, nbytes);
-	}
 	char *copy = PyMem_Malloc(nbytes);
 	if (copy == NULL)
 		return PyErr_NoMemory();
-	PyObject *str = decode(t, copy, translate_newlines(copy, ptr, nbytes, &t->seen));
+	PyObject *str = decode(t, copy, translate_newlines(copy, ptr, nbytes));
 	PyMem_Free(copy);
 	return str;
 }
@@ -743,6 +755,7 @@ static PyObject *text_bind(PyObject *self, PyObject *args)
 			t->kind = (enum text_kind)i;
 	}
 	t->translate = translate;
+	t->universal = newline == AGZ_NEWLINE_ANY;
 	if (t->kind == TEXT_DECODER) {
 		t->spans = PyList_New(0);
 		if (t->spans == NULL)
