@@ -1,0 +1,75 @@
+"""Event loops of both kinds, and the ledger: what a test opened or made is gone after it."""
+
+import asyncio
+import gc
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "asyncio": asyncio.new_event_loop,
+    "uvloop": uvloop.new_event_loop,
+}
+
+for make in LOOPS.values():  # uvloop keeps descriptors of the first one
+    make().close()
+
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+
+
+@pytest.fixture(params=LOOPS)
+def run(request: pytest.FixtureRequest) -> Run:
+    """asyncio.run(), on each kind of loop; asyncio's in debug mode."""
+
+    def run(main: Coroutine[Any, Any, Any]) -> Any:
+        debug = request.param == "asyncio"
+        with asyncio.Runner(loop_factory=LOOPS[request.param], debug=debug) as runner:
+            return runner.run(main)
+
+    return run
+
+
+def live() -> Counter[str]:
+    """Descriptors, and objects of the extension that the collector knows."""
+    gc.collect()
+    kinds = Counter(type(thing).__name__ for thing in gc.get_objects() if is_ours(type(thing)))
+    kinds["descriptor"] = len(os.listdir("/proc/self/fd"))
+    return kinds
+
+
+def is_ours(kind: type) -> bool:
+    return any(base.__module__ == "agz._agz" for base in kind.__mro__)
+
+
+failed = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[failed] = item.stash.get(failed, False) or report.failed
+    return report
+
+
+@pytest.fixture(autouse=True)
+def ledger(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A file that was dropped is closed by a worker, a moment later: hence the loop."""
+    before = live()
+    yield
+    if request.node.stash.get(failed, False):
+        return
+    deadline = time.monotonic() + 20
+    while left := live() - before:
+        assert time.monotonic() < deadline, f"left behind: {dict(left)}"
+        time.sleep(0.01)

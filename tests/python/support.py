@@ -1,0 +1,234 @@
+"""What the tests of the package share: inputs, sources and sinks that the test drives, and a
+way to cancel a call exactly where it is suspended."""
+
+import asyncio
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+import sysconfig
+import zlib
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import settings
+
+# Every run tries the same examples, and leaves nothing behind.
+QUICK = settings(derandomize=True, database=None, deadline=None, max_examples=120)
+
+# Only a test that hangs meets it.
+FOREVER = 120
+
+# ---- inputs ---------------------------------------------------------------------------------
+
+
+@cache
+def source_text(limit: int) -> bytes:
+    """Real text: the standard library, in the order of names."""
+    text = b""
+    for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
+        text += path.read_bytes()
+        if len(text) >= limit:
+            break
+    return text[:limit]
+
+
+def json_lines(n: int) -> bytes:
+    draw = random.Random(11)
+    rows = (
+        {"n": i, "who": f"u{draw.randrange(500)}", "at": draw.random(), "in": [i % 7, None]}
+        for i in range(n)
+    )
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+KINDS: dict[str, Callable[[], bytes]] = {
+    "empty": lambda: b"",
+    "one byte": lambda: b"x",
+    "zeros": lambda: bytes(2_000_000),
+    "noise": lambda: random.Random(5).randbytes(700_000),
+    "sources": lambda: source_text(900_000),
+    "JSON Lines": lambda: json_lines(8_000),
+    "UTF-8": lambda: "naïve Größe, 名前 имя 😀\n".encode() * 15_000,
+    "CRLF": lambda: source_text(200_000).replace(b"\n", b"\r\n"),
+    "one long line": lambda: b"0123456789abcdef" * 40_000,
+    "far matches": lambda: random.Random(6).randbytes(32_768) * 3,
+}
+
+
+def raw_deflate(data: bytes, level: int = 6) -> bytes:
+    packer = zlib.compressobj(level, zlib.DEFLATED, -15)
+    return packer.compress(data) + packer.flush()
+
+
+def zeros_file(path: Path, mib: int) -> None:
+    """One member of that many MiB of zeros, about a thousandth of it on disk."""
+    block = bytes(1 << 20)
+    with gzip.GzipFile(path, "wb", 9, mtime=0) as file:
+        for _ in range(mib):
+            file.write(block)
+
+
+# ---- sources and sinks ------------------------------------------------------------------------
+
+
+class Pieces:
+    """A source that gives its bytes a few at a time, and lets other tasks run before each."""
+
+    def __init__(self, data: bytes, size: int) -> None:
+        self.data, self.size, self.pos, self.closed = data, size, 0, 0
+
+    async def read(self, size: int = -1) -> bytes:
+        await asyncio.sleep(0)
+        piece = self.data[self.pos : self.pos + min(self.size, size)]
+        self.pos += len(piece)
+        return piece
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+class Seekable(Pieces):
+    def seek(self, offset: int) -> int:
+        self.pos = offset
+        return offset
+
+
+class Gate:
+    """A source or sink whose every call waits until the test lets it through."""
+
+    def __init__(self, pieces: Iterable[bytes] = ()) -> None:
+        self.pieces = list(pieces)
+        self.taken = b""
+        self.waiting = asyncio.Event()
+        self._open = asyncio.Event()
+
+    async def _pass(self) -> None:
+        self.waiting.set()
+        try:
+            await self._open.wait()
+        finally:
+            self.waiting.clear()
+
+    def open(self) -> None:
+        self._open.set()
+
+    async def read(self, size: int = -1) -> bytes:
+        await self._pass()
+        return self.pieces.pop(0) if self.pieces else b""
+
+    async def write(self, data: bytes) -> int:
+        await self._pass()
+        self.taken += data
+        return len(data)
+
+
+class Collect:
+    """A sink that takes all at once, or `size` bytes at a time."""
+
+    def __init__(self, size: int = 1 << 30) -> None:
+        self.data, self.size, self.closed = b"", size, 0
+
+    async def write(self, data: bytes) -> int:
+        await asyncio.sleep(0)
+        part = data[: self.size]
+        self.data += part
+        return len(part)
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+# ---- cancellation -------------------------------------------------------------------------------
+
+
+class CancelAt:
+    """Awaits something, and cancels the task it runs in at its nth suspension."""
+
+    def __init__(self, awaitable: Awaitable[Any], n: int) -> None:
+        self._awaitable, self._n = awaitable, n
+        self.count = 0
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        steps: Any = self._awaitable.__await__()
+        try:
+            waited = next(steps)
+            while True:
+                self.count += 1
+                if self.count == self._n:
+                    task = asyncio.current_task()
+                    assert task is not None
+                    task.cancel()
+                try:
+                    got = yield waited
+                except BaseException as error:
+                    waited = steps.throw(error)
+                else:
+                    waited = steps.send(got)
+        except StopIteration as stop:
+            return stop.value
+
+
+async def cancelled_at(make: Callable[[], Awaitable[Any]], n: int) -> tuple[bool, Any]:
+    """Whether the call was cancelled at its nth suspension, and else what it gave."""
+
+    async def main() -> Any:
+        return await CancelAt(make(), n)
+
+    task = asyncio.create_task(main())
+    try:
+        return False, await task
+    except asyncio.CancelledError:
+        assert task.cancelled()
+        return True, None
+
+
+async def suspended(awaitable: Awaitable[Any]) -> asyncio.Task[Any]:
+    """A task in it that has reached its first suspension, or its end."""
+    reached = asyncio.Event()
+
+    class Watch:
+        def __await__(self) -> Generator[Any, Any, Any]:
+            steps: Any = awaitable.__await__()
+            try:
+                waited = next(steps)
+                reached.set()
+                while True:
+                    try:
+                        got = yield waited
+                    except BaseException as error:
+                        waited = steps.throw(error)
+                    else:
+                        waited = steps.send(got)
+            except StopIteration as stop:
+                return stop.value
+            finally:
+                reached.set()
+
+    async def main() -> Any:
+        return await Watch()
+
+    task = asyncio.create_task(main())
+    await reached.wait()
+    return task
+
+
+# ---- processes ----------------------------------------------------------------------------------
+
+
+def python(code: str, *args: object, status: int = 0, **env: str) -> str:
+    """What a program prints in an interpreter of its own, warnings and all."""
+    run = subprocess.run(
+        [sys.executable, "-c", code, *map(str, args)],
+        capture_output=True,
+        text=True,
+        timeout=FOREVER,
+        env={**os.environ, **env},
+        check=False,
+    )
+    assert run.returncode == status, f"status {run.returncode}\n{run.stdout}{run.stderr}"
+    return run.stdout + run.stderr
