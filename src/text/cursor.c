@@ -151,6 +151,13 @@ static void move(agz_cursor *c, size_t nbytes)
 	pass_ends(c);
 }
 
+static void free_scratch(agz_cursor *c)
+{
+	agz__free(c->scratch);
+	c->scratch = NULL;
+	c->scratch_nbytes = 0;
+}
+
 int agz_cursor_new(enum agz_newline newline, agz_cursor **cursor)
 {
 	*cursor = NULL;
@@ -168,7 +175,7 @@ void agz_cursor_free(agz_cursor *cursor)
 	if (cursor == NULL)
 		return;
 	agz_cursor_clear(cursor);
-	agz__free(cursor->scratch);
+	free_scratch(cursor);
 	agz__free(cursor);
 }
 
@@ -424,12 +431,9 @@ static int take_line(agz_cursor *c, size_t nbytes, bool ends, agz_line *line)
 		line->ascii = ascii_upto(c, c->at + nbytes);
 	} else {
 		if (nbytes > c->scratch_nbytes) {
-			uint8_t *p;
-			/* Its old bytes are of no use to a copy. */
-			agz__free(c->scratch);
-			c->scratch_nbytes = 0;
-			c->scratch = p = agz__malloc(nbytes);
-			if (p == NULL)
+			free_scratch(c); /* no resize: what is in it is of no use */
+			c->scratch = agz__malloc(nbytes);
+			if (c->scratch == NULL)
 				return AGZ_E_NOMEM;
 			c->scratch_nbytes = nbytes;
 		}
@@ -450,11 +454,8 @@ SLOW static int slow_line(agz_cursor *c, size_t limit, unsigned flags, agz_line 
 	int rc;
 
 	settle(c);
-	if (c->scratch_nbytes > SCRATCH_KEPT) {
-		agz__free(c->scratch);
-		c->scratch = NULL;
-		c->scratch_nbytes = 0;
-	}
+	if (c->scratch_nbytes > SCRATCH_KEPT)
+		free_scratch(c);
 	if (limit == 0)
 		limit = SIZE_MAX;
 	rc = find_end(c, limit, &nbytes);
@@ -480,10 +481,8 @@ SLOW static int slow_ascii(agz_cursor *c, const uint8_t *stop, agz_line *line)
 	return 1;
 }
 
-int agz_cursor_line(agz_cursor *cursor, size_t limit, unsigned flags, agz_line *line)
+int agz_cursor_line(agz_cursor *c, size_t limit, unsigned flags, agz_line *line)
 {
-	agz_cursor *c = cursor;
-
 	if (c->end != c->end_last && c->here == c->scan) {
 		const uint8_t *stop = c->base + *c->end;
 		size_t nbytes = (size_t)(stop - c->at);
