@@ -38,12 +38,14 @@ def run(request: pytest.FixtureRequest) -> Run:
     return run
 
 
-def live() -> Counter[str]:
-    """Descriptors, and objects of the extension that the collector knows."""
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def ours() -> Counter[str]:
+    """Objects of the extension that were made since the collector's last freeze."""
     gc.collect()
-    kinds = Counter(type(thing).__name__ for thing in gc.get_objects() if is_ours(type(thing)))
-    kinds["descriptor"] = len(os.listdir("/proc/self/fd"))
-    return kinds
+    return Counter(type(thing).__name__ for thing in gc.get_objects() if is_ours(type(thing)))
 
 
 def is_ours(kind: type) -> bool:
@@ -65,11 +67,13 @@ def pytest_runtest_makereport(
 @pytest.fixture(autouse=True)
 def ledger(request: pytest.FixtureRequest) -> Iterator[None]:
     """A file that was dropped is closed by a worker, a moment later: hence the loop."""
-    before = live()
+    gc.collect()
+    gc.freeze()
+    before = descriptors()
     yield
     if request.node.stash.get(failed, False):
         return
     deadline = time.monotonic() + 20
-    while left := live() - before:
-        assert time.monotonic() < deadline, f"left behind: {dict(left)}"
+    while (left := ours()) or descriptors() != before:
+        assert time.monotonic() < deadline, (dict(left), descriptors() - before)
         time.sleep(0.01)

@@ -23,7 +23,7 @@ QUICK = settings(derandomize=True, database=None, deadline=None, max_examples=12
 # Only a test that hangs meets it.
 FOREVER = 120
 
-# ---- inputs ---------------------------------------------------------------------------------
+# ---- inputs -------------------------------------------------------------------------------
 
 
 @cache
@@ -73,7 +73,7 @@ def zeros_file(path: Path, mib: int) -> None:
             file.write(block)
 
 
-# ---- sources and sinks ------------------------------------------------------------------------
+# ---- sources and sinks --------------------------------------------------------------------
 
 
 class Pieces:
@@ -143,7 +143,7 @@ class Collect:
         self.closed += 1
 
 
-# ---- cancellation -------------------------------------------------------------------------------
+# ---- cancellation -------------------------------------------------------------------------
 
 
 class CancelAt:
@@ -217,7 +217,7 @@ async def suspended(awaitable: Awaitable[Any]) -> asyncio.Task[Any]:
     return task
 
 
-# ---- processes ----------------------------------------------------------------------------------
+# ---- processes ----------------------------------------------------------------------------
 
 
 def python(code: str, *args: object, status: int = 0, **env: str) -> str:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import KINDS, QUICK, Pieces, Seekable, raw_deflate, source_text
 
-# ---- what is read -----------------------------------------------------------------------------
+# ---- what is read -------------------------------------------------------------------------
 
 
 def ragged() -> bytes:
@@ -66,7 +66,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# ---- programs -----------------------------------------------------------------------------------
+# ---- programs -----------------------------------------------------------------------------
 
 sizes = st.sampled_from([0, 1, 2, 3, 17, 100, 1000, 8192, 65_535, 65_536, 100_000, 400_000])
 sizes_or_all = st.one_of(sizes, sizes, sizes, st.sampled_from([-1, None]))
@@ -156,7 +156,7 @@ def test_programs_on_a_source(
     asyncio.run(perform(file, packed, PLAIN[name], program))
 
 
-# ---- whole files ----------------------------------------------------------------------------------
+# ---- whole files --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -256,7 +256,7 @@ def test_a_file_that_grows(tmp_path: Path, run: Any) -> None:
     run(main())
 
 
-# ---- targets, bounds, arguments ---------------------------------------------------------------------
+# ---- targets, bounds, arguments -----------------------------------------------------------
 
 
 def test_readinto_any_target(tmp_path: Path, run: Any) -> None:
@@ -337,7 +337,7 @@ def test_keyword_and_index_arguments(tmp_path: Path, run: Any) -> None:
             assert await file.readlines(hint=1) == [b"ghij\n"]
             assert await file.seek(offset=0, whence=0) == 0
             assert await file.read(10**30) == b"abcdefghij\nk\n"
-            for wrong in (dict(n=1), dict(size=1, limit=2)):
+            for wrong in ({"n": 1}, {"size": 1, "limit": 2}):
                 with pytest.raises(TypeError):
                     await file.read(**wrong)
             with pytest.raises(TypeError):
@@ -350,6 +350,11 @@ def test_keyword_and_index_arguments(tmp_path: Path, run: Any) -> None:
     run(main())
 
 
+async def drain(file: agz.AsyncGzipBinaryFile, into: bytearray) -> None:
+    while piece := await file.read1(777):
+        into += piece
+
+
 def test_bounds_of_the_cap(tmp_path: Path, run: Any) -> None:
     """Exactly the allowed bytes are no error; one more is, after all allowed ones came out."""
     data = source_text(100_000)
@@ -360,10 +365,9 @@ def test_bounds_of_the_cap(tmp_path: Path, run: Any) -> None:
         assert await agz.read(path, max_decompressed_size=len(data)) == data
         for cap in (1, 1000, len(data) - 1):
             async with agz.open(path, max_decompressed_size=cap) as file:
-                got = b""
+                got = bytearray()
                 with pytest.raises(OSError, match=f"max_decompressed_size .{cap} bytes"):
-                    while piece := await file.read1(777):
-                        got += piece
+                    await drain(file, got)
                 assert got == data[:cap]
 
     run(main())
@@ -392,7 +396,7 @@ def test_mtime_and_names(tmp_path: Path, run: Any) -> None:
 def three_lines(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "f.gz"
     path.write_bytes(gzip.compress(b"1\n2\n3"))
-    yield path
+    return path
 
 
 def test_iteration_ends_and_starts_again(three_lines: Path, run: Any) -> None:

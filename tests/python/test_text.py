@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import QUICK, Pieces, source_text
 
-# ---- what is read -----------------------------------------------------------------------------
+# ---- what is read -------------------------------------------------------------------------
 
 ENDS = ["\n", "\n", "\n", "\r\n", "\r", "\n\r", "\r\r\n", "\n\n"]
 
@@ -34,7 +34,7 @@ def prose(letters: str, seed: int, n: int = 400) -> str:
 ASCII = "abcdefghij \t\v\f\x1c\x85"[:-1]
 LATIN = ASCII + "äöüß\x85\xa0ÿ"
 ALL = LATIN + "名前имя😀\u2028\u2029\ufeff\U0010ffff"
-CHINESE = ASCII + "名前，。漢字"
+JAPANESE = ASCII + "名前、。漢"
 
 TEXTS = {
     "utf-8": prose(ALL, 1),
@@ -44,7 +44,7 @@ TEXTS = {
     "utf-16-be": prose(ALL, 5),
     "utf-32": prose(ALL, 6, 150),
     "gb18030": prose(ALL, 7),
-    "shift_jis": prose(CHINESE.replace("漢字", "漢"), 8).replace("，", "、"),
+    "shift_jis": prose(JAPANESE, 8),
     "utf-8-sig": prose(ALL, 9),
     "cp1252": prose(ASCII + "äöüß€", 10),
     "utf-7": prose(ALL, 11, 100),
@@ -65,7 +65,7 @@ def wrapper(path: Path, encoding: str, newline: str | None, errors: str) -> io.T
     return io.TextIOWrapper(file, encoding=encoding, newline=newline, errors=errors)
 
 
-# ---- programs -----------------------------------------------------------------------------------
+# ---- programs -----------------------------------------------------------------------------
 
 counts = st.sampled_from([0, 1, 2, 3, 5, 17, 100, 1000, 8191, 70_000, 10**6])
 counts_or_all = st.one_of(counts, counts, counts, st.sampled_from([-1, None]))
@@ -169,9 +169,7 @@ def test_an_end_at_each_place_around_a_block_edge(
     tmp_path: Path, encoding: str, newline: str | None
 ) -> None:
     """Blocks begin at 64 KiB: line ends and characters of several bytes across that edge."""
-    middle = "\r\n\r\r\n\n" + (
-        "äß" if encoding == "latin-1" else "" if encoding == "ascii" else "名😀"
-    )
+    middle = "\r\n\r\r\n\n" + {"latin-1": "äß", "ascii": ""}.get(encoding, "名😀")
     unit = len("x".encode(encoding))
 
     async def main() -> None:
@@ -202,7 +200,7 @@ def test_a_line_in_pieces_costs_linear_time_and_comes_whole(tmp_path: Path, run:
     run(main())
 
 
-# ---- what cannot be decoded ------------------------------------------------------------------------
+# ---- what cannot be decoded ---------------------------------------------------------------
 
 BROKEN = {
     "utf-8": b"one\ntwo\nb\xc3\x28d\nfour\n",
@@ -258,21 +256,21 @@ def test_lines_before_the_wrong_one_come_first(
     run(main())
 
 
+HANDLERS = ["ignore", "replace", "surrogateescape", "backslashreplace"]
+
+
 @pytest.mark.parametrize("name", BROKEN)
-@pytest.mark.parametrize(
-    "errors", ["ignore", "replace", "surrogateescape", "backslashreplace", "surrogatepass"]
-)
+@pytest.mark.parametrize("errors", HANDLERS)
 @pytest.mark.parametrize("piece", [None, 1])
 def test_error_handlers(tmp_path: Path, name: str, errors: str, piece: int | None) -> None:
     packed = gzip.compress(BROKEN[name] * 3)
     path = tmp_path / "f.gz"
     path.write_bytes(packed)
     encoding = encoding_of(name)
-    try:
-        with wrapper(path, encoding, "", errors) as plain:
-            want = plain.readlines()
-    except UnicodeDecodeError:
-        pytest.skip(f"{encoding} has no {errors}")
+    if (encoding, errors) == ("utf-16-le", "surrogateescape"):
+        errors = "surrogatepass"  # it has no other
+    with wrapper(path, encoding, "", errors) as plain:
+        want = plain.readlines()
 
     async def main() -> None:
         source = None if piece is None else Pieces(packed, piece)
@@ -291,7 +289,7 @@ def test_every_wrong_byte_of_utf_8(tmp_path: Path) -> None:
     """The same verdict as Python's decoder, and the same place in the error."""
     wholes = ["é", "名", "😀", "\ud7ff", "\ue000", "\U0010ffff"]
     cases = [bytes([b]) for b in range(128, 256)]
-    cases += [w.encode()[:n] for w in wholes for n in range(1, 4)]
+    cases += [w.encode()[:n] for w in wholes for n in range(1, len(w.encode()))]
     cases += [b"\xed\xa0\x80", b"\xe0\x80\x80", b"\xf4\x90\x80\x80", b"\xc0\x80", b"\xf8\x88\x80"]
     path = tmp_path / "f.gz"
 
@@ -301,20 +299,16 @@ def test_every_wrong_byte_of_utf_8(tmp_path: Path) -> None:
             path.write_bytes(gzip.compress(b"good\n" + line))
             async with agz.open(path, "rt") as file:
                 assert await file.readline() == "good\n"
-                try:
-                    want = line.decode()
-                except UnicodeDecodeError as error:
-                    with pytest.raises(UnicodeDecodeError) as raised:
-                        await file.readline()
-                    assert raised.value.reason == error.reason
-                    assert raised.value.start == error.start
-                else:
-                    assert await file.readline() == want
+                with pytest.raises(UnicodeDecodeError) as want:
+                    line.decode()
+                with pytest.raises(UnicodeDecodeError) as raised:
+                    await file.readline()
+                assert raised.value.args == want.value.args
 
     asyncio.run(main())
 
 
-# ---- places ---------------------------------------------------------------------------------------
+# ---- places -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("encoding", TEXTS)
@@ -381,25 +375,25 @@ def test_seeks_that_text_has_not(corpus: Path, run: Any) -> None:
     run(main())
 
 
-# ---- arguments, states -------------------------------------------------------------------------------
+# ---- arguments, states --------------------------------------------------------------------
 
 
 def test_arguments(tmp_path: Path) -> None:
     path = tmp_path / "f.gz"
     for wrong, error in (
-        (dict(newline="\n\n"), ValueError),
-        (dict(newline="x"), ValueError),
-        (dict(encoding=""), ValueError),
-        (dict(encoding=8), TypeError),
-        (dict(encoding="no such"), LookupError),
-        (dict(encoding="base64"), LookupError),
-        (dict(chunk_size=0), ValueError),
-        (dict(chunk_size=1.0), TypeError),
-        (dict(chunk_size=(128 << 20) + 1), ValueError),
-        (dict(max_decompressed_size=0), ValueError),
-        (dict(strict_size=1), TypeError),
-        (dict(fast_compress=0), TypeError),
-        (dict(closefd=1), TypeError),
+        ({"newline": "\n\n"}, ValueError),
+        ({"newline": "x"}, ValueError),
+        ({"encoding": ""}, ValueError),
+        ({"encoding": 8}, TypeError),
+        ({"encoding": "no such"}, LookupError),
+        ({"encoding": "base64"}, LookupError),
+        ({"chunk_size": 0}, ValueError),
+        ({"chunk_size": 1.0}, TypeError),
+        ({"chunk_size": (128 << 20) + 1}, ValueError),
+        ({"max_decompressed_size": 0}, ValueError),
+        ({"strict_size": 1}, TypeError),
+        ({"fast_compress": 0}, TypeError),
+        ({"closefd": 1}, TypeError),
     ):
         with pytest.raises(error):
             agz.open(path, "rt", **wrong)
@@ -412,7 +406,7 @@ def test_arguments(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=name):
             agz.open(path, "rb", **{name: "\n"})
     for name in ("", b"", None):
-        with pytest.raises(ValueError, match="(?i)filename"):
+        with pytest.raises(ValueError, match=r"(?i)filename"):
             agz.open(name)
     with pytest.raises(TypeError):
         agz.open(5)  # type: ignore[call-overload]
