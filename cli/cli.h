@@ -72,6 +72,7 @@ struct cli {
 	int fast;
 	int level;
 	unsigned threads; /* 0: the library's default, and one file at a time */
+	int stuck; /* a job may wait for ever, for input that nobody needs any more */
 	agz_pool *pool;
 	agz_waker *waker;
 };

@@ -182,7 +182,7 @@ static int run(struct cli *cli)
 		cli->n_files = 1;
 	}
 
-	int rc = cli->threads > 0 ? agz_pool_new(cli->threads, &cli->pool) : 0;
+	int rc = agz_pool_new(cli->threads, &cli->pool);
 	if (rc == 0)
 		rc = agz_waker_new(&cli->waker);
 	int status = FAILED;
@@ -195,7 +195,8 @@ static int run(struct cli *cli)
 		say(NULL, agz_error_message(rc));
 	}
 	agz_waker_free(cli->waker);
-	agz_pool_free(cli->pool);
+	if (!cli->stuck)
+		agz_pool_free(cli->pool);
 
 	/* Reports that did not reach their reader are no success. */
 	if (fflush(stdout) != 0 || ferror(stdout)) {

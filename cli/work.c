@@ -12,11 +12,13 @@
 
 #include "cli.h"
 
-static void work_close(struct work *work)
+static void work_close(struct work *work, int status)
 {
-	if (work->path == NULL)
-		return;
 	progress_add(work_position(work));
+	if (status != DONE &&
+	    ((work->reader != NULL && !S_ISREG(work->in_stat.st_mode)) ||
+	     (work->writer != NULL && work->out.temp == NULL)))
+		work->cli->stuck = 1;
 	agz_reader_close(work->reader);
 	agz_writer_close(work->writer);
 	output_close(&work->out);
@@ -74,7 +76,7 @@ int work_run_all(struct cli *cli)
 				rc = cli->verb->step(work);
 			if (rc >= 0) {
 				status = rc > status ? rc : status;
-				work_close(work);
+				work_close(work, rc);
 			}
 			work->waiting = rc == WAITING || (rc == RUNNING && work->waiting);
 			wait &= work->waiting;
