@@ -197,7 +197,8 @@ static int run_isal(struct inflate_state *isal, agz__flow *flow)
 		isal->next_out = flow->out;
 		isal->avail_out = (uint32_t)out_given;
 		rc = isal_inflate(isal);
-		in_given -= isal->avail_in;
+		/* After a fault it may have counted more than it was given. */
+		in_given -= isal->avail_in <= in_given ? isal->avail_in : 0;
 		out_given -= isal->avail_out;
 		flow->in += in_given;
 		flow->in_nbytes -= in_given;
@@ -287,24 +288,33 @@ static const struct agz__inflater inflater = {
 
 /* ---- deflate ------------------------------------------------------------------- */
 
+/*
+ * In a small room it writes to a buffer of its own first, and says in which state that
+ * left it by a second set of states, ZSTATE_TMP_*. It empties that buffer only when asked
+ * for a flush, and then, given room for more, makes another one.
+ */
 struct deflater {
 	struct isal_zstream isal;
+	bool flushed;        /* the flush asked for is made; it may wait in that buffer */
 	uint8_t level_buf[]; /* its size depends on the level */
 };
 
+/*
+ * Its levels 1 to 3 stand for zlib's, 3 also for those above and for the default. It has
+ * none that stores; its level 0, of fixed tables, makes noise a quarter larger, and is not
+ * used.
+ */
 static void *deflate_create(int level)
 {
 	static const uint32_t level_buf_nbytes[] = {
-		ISAL_DEF_LVL0_DEFAULT, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT,
-		ISAL_DEF_LVL3_DEFAULT,
+		0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT, ISAL_DEF_LVL3_DEFAULT,
 	};
-	/* zlib's levels above 3, and its default, are the best that there is here. */
-	uint32_t isal_level = level < 0 || level > ISAL_DEF_MAX_LEVEL ? ISAL_DEF_MAX_LEVEL
-	                                                              : (uint32_t)level;
+	uint32_t isal_level = level == 0 ? 1 : level < 0 || level > 3 ? 3 : (uint32_t)level;
 	struct deflater *d = agz__malloc(sizeof(*d) + level_buf_nbytes[isal_level]);
 
 	if (d == NULL)
 		return NULL;
+	d->flushed = false;
 	isal_deflate_init(&d->isal);
 	d->isal.level = isal_level;
 	d->isal.level_buf = d->level_buf;
@@ -317,6 +327,12 @@ static void deflate_destroy(void *state)
 	agz__free(state);
 }
 
+/* What waits in its buffer. */
+static size_t deflate_waiting(const struct isal_zstate *state)
+{
+	return state->tmp_out_end - state->tmp_out_start;
+}
+
 static int deflate_step(void *state, agz__flow *flow, enum agz_flush flush)
 {
 	struct deflater *d = state;
@@ -326,9 +342,20 @@ static int deflate_step(void *state, agz__flow *flow, enum agz_flush flush)
 		size_t in_given = flow->in_nbytes < SPAN_MAX ? flow->in_nbytes : SPAN_MAX;
 		size_t out_given = flow->out_nbytes < SPAN_MAX ? flow->out_nbytes : SPAN_MAX;
 		bool last = in_given == flow->in_nbytes;
+		int after;
 
 		if (out_given == 0)
 			return AGZ__NEEDS_ROOM;
+		if (in_given > 0)
+			d->flushed = false;
+		if (d->flushed && flush == AGZ_SYNC_FLUSH) {
+			size_t waiting = deflate_waiting(&isal->internal_state);
+
+			if (waiting == 0)
+				return AGZ__NEEDS_INPUT;
+			if (out_given > waiting)
+				out_given = waiting;
+		}
 		isal->next_in = (uint8_t *)flow->in;
 		isal->avail_in = (uint32_t)in_given;
 		isal->next_out = flow->out;
@@ -340,12 +367,11 @@ static int deflate_step(void *state, agz__flow *flow, enum agz_flush flush)
 		flow->in_nbytes -= in_given - isal->avail_in;
 		flow->out = isal->next_out;
 		flow->out_nbytes -= out_given - isal->avail_out;
-		if (isal->internal_state.state == ZSTATE_END)
+		after = isal->internal_state.state;
+		if (after == ZSTATE_END)
 			return AGZ__END;
-		/* The room may have ended just behind a flush: another would add a marker. */
-		if (flush == AGZ_SYNC_FLUSH && flow->in_nbytes == 0 &&
-		    isal->internal_state.state == ZSTATE_NEW_HDR)
-			break;
+		if (isal->flush == SYNC_FLUSH && flow->in_nbytes == 0)
+			d->flushed = after == ZSTATE_NEW_HDR || after == ZSTATE_TMP_NEW_HDR;
 	} while (flow->in_nbytes > 0 || isal->avail_out == 0);
 	return AGZ__NEEDS_INPUT;
 }
