@@ -58,6 +58,7 @@ struct agz_writer {
 	unsigned n_blocks;
 	uint64_t accepted, encoded, flushed; /* stream offsets */
 	uint64_t out_nbytes;
+	bool heading; /* the header is to come first: it can be taken before there is input */
 	bool flushing, finishing, finished;
 
 	agz_fault fault; /* the caller's: of the last error he was told */
@@ -317,6 +318,17 @@ static int encode_to(agz_writer *w, enum agz_flush flush)
 	return rc != AGZ_OK ? rc : emit(w);
 }
 
+/* A flush before any input is the header alone; behind input it would change the bytes. */
+static void write_header(agz_writer *w)
+{
+	agz__unlock();
+	int rc = encode_to(w, AGZ_SYNC_FLUSH);
+	int sys = errno;
+	agz__lock();
+	publish(w, rc, sys);
+	w->heading = false;
+}
+
 static void flush_all(agz_writer *w)
 {
 	agz__unlock();
@@ -376,6 +388,8 @@ static void (*next_piece(const agz_writer *w))(agz_writer *)
 		return w->finishing ? finish_all : NULL;
 	if (w->n_blocks >= MAX_BLOCKS && !w->flushing && !w->finishing)
 		return NULL;
+	if (w->heading)
+		return write_header;
 	if (w->n_spans > 0)
 		return encode_span;
 	if (w->flushing)
@@ -583,7 +597,7 @@ int agz_writer_open(const agz_writer_options *opts, agz_writer **writer)
 
 	agz__lock();
 	if (w->kind == AGZ_SINK_TAKE)
-		w->flushing = true; /* the header can be taken before there is any input */
+		w->heading = true;
 	else
 		w->opened = AGZ_WAIT;
 	rc = start(w);
