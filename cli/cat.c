@@ -13,14 +13,13 @@ static int cat_open(struct work *work)
 }
 
 const struct verb cat_verb = {
-        "cat",
-        "[FILE...]",
-        "Decompress each FILE to standard output.\n\n"
-        "What comes before a fault is written. Without FILE, or where it is '-', "
-        "standard "
-        "input is read.",
-        OPTION_CAT,
-        0,
-        cat_open,
-        decompress_step,
+        .name = "cat",
+        .args = "[FILE...]",
+        .help = "Decompress each FILE to standard output.\n\n"
+                "What comes before a fault is written. Without FILE, or where it is '-', "
+                "standard "
+                "input is read.",
+        .bit = OPTION_CAT,
+        .open = cat_open,
+        .step = decompress_step,
 };

@@ -2,6 +2,7 @@
  * check.c - what inspect and verify have in common.
  */
 #define _GNU_SOURCE
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,8 +22,16 @@ int check_step(struct work *work)
 		return WAITING;
 	if (rc != AGZ_OK)
 		return fail_fault(work, agz_reader_fault(work->reader));
-	progress_clear();
 	return RUNNING;
+}
+
+void check_words(const struct work *work, const char *before)
+{
+	progress_clear();
+	printf("%s%s: %" PRIu64 " member(s), %" PRIu64 " bytes compressed, %" PRIu64
+	       " bytes uncompressed\n",
+	       before, work->shown, agz_reader_member_count(work->reader),
+	       agz_reader_in_nbytes(work->reader), agz_reader_out_nbytes(work->reader));
 }
 
 int check_print(const struct work *work, json_t *object)

@@ -15,6 +15,9 @@ int check_open(struct work *work, unsigned flags);
 /* As a verb's step, but RUNNING once the whole file was found valid. */
 int check_step(struct work *work);
 
+/* What both say of a valid file, in words. */
+void check_words(const struct work *work, const char *before);
+
 /* Prints the object on a line, and frees it. With more files than one it begins with
  * "file". NULL: there was no memory to make it. DONE or FAILED. */
 int check_print(const struct work *work, json_t *object);

@@ -131,15 +131,16 @@ static int compress_step(struct work *work)
 }
 
 const struct verb compress_verb = {
-        "compress",
-        "[FILE...]",
-        "Compress each FILE to FILE.gz.\n\n"
-        "FILE is removed once FILE.gz is complete, unless -k, -c or -o is given; mode, "
-        "owner "
-        "and times are kept. Without FILE, or where it is '-', standard input goes to "
-        "standard output.",
-        OPTION_COMPRESS,
-        0,
-        compress_open,
-        compress_step,
+        .name = "compress",
+        .args = "[FILE...]",
+        .help = "Compress each FILE to FILE.gz.\n\n"
+                "FILE is removed once FILE.gz is complete, unless -k, -c or -o is given; "
+                "mode, "
+                "owner "
+                "and times are kept. Without FILE, or where it is '-', standard input "
+                "goes to "
+                "standard output.",
+        .bit = OPTION_COMPRESS,
+        .open = compress_open,
+        .step = compress_step,
 };

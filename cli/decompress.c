@@ -45,16 +45,17 @@ int decompress_step(struct work *work)
 }
 
 const struct verb decompress_verb = {
-        "decompress",
-        "[FILE...]",
-        "Decompress each FILE.gz to FILE.\n\n"
-        "FILE.gz is removed once FILE is complete, unless -k, -c or -o is given; mode, "
-        "owner "
-        "and times are kept. FILE.tgz becomes FILE.tar. Without FILE, or where it is "
-        "'-', "
-        "standard input goes to standard output.",
-        OPTION_DECOMPRESS,
-        0,
-        decompress_open,
-        decompress_step,
+        .name = "decompress",
+        .args = "[FILE...]",
+        .help = "Decompress each FILE.gz to FILE.\n\n"
+                "FILE.gz is removed once FILE is complete, unless -k, -c or -o is given; "
+                "mode, "
+                "owner "
+                "and times are kept. FILE.tgz becomes FILE.tar. Without FILE, or where "
+                "it is "
+                "'-', "
+                "standard input goes to standard output.",
+        .bit = OPTION_DECOMPRESS,
+        .open = decompress_open,
+        .step = decompress_step,
 };

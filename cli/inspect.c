@@ -8,6 +8,8 @@
 
 #include "check.h"
 
+#define FLAG_EXTRA 0x04 /* FEXTRA of RFC 1952 */
+
 static int inspect_open(struct work *work)
 {
 	return check_open(work, AGZ_READER_MEMBERS);
@@ -54,15 +56,22 @@ static json_t *field(const uint8_t *ptr, size_t nbytes,
 
 static json_t *member_object(const agz_member *m)
 {
-	return json_pack(
-	        "{s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:i, s:I, s:I}", "index",
-	        (json_int_t)m->index, "compressed_offset", (json_int_t)m->in_offset,
-	        "compressed_size", (json_int_t)m->in_nbytes, "uncompressed_size",
-	        (json_int_t)m->out_nbytes, "mtime", (json_int_t)m->mtime,
-	        "original_filename", field(m->name, m->name_nbytes, from_latin1),
-	        "comment", field(m->comment, m->comment_nbytes, from_latin1), "extra",
-	        field(m->extra, m->extra_nbytes, to_hex), "flags", m->flags, "crc32",
-	        (json_int_t)m->crc32, "trailer_isize", (json_int_t)m->isize);
+	const uint8_t *extra = m->flags & FLAG_EXTRA ? m->extra : NULL;
+
+	/* clang-format off */
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:i, s:I, s:I}",
+		"index", (json_int_t)m->index,
+		"compressed_offset", (json_int_t)m->in_offset,
+		"compressed_size", (json_int_t)m->in_nbytes,
+		"uncompressed_size", (json_int_t)m->out_nbytes,
+		"mtime", (json_int_t)m->mtime,
+		"original_filename", field(m->name, m->name_nbytes, from_latin1),
+		"comment", field(m->comment, m->comment_nbytes, from_latin1),
+		"extra", field(extra, m->extra_nbytes, to_hex),
+		"flags", m->flags,
+		"crc32", (json_int_t)m->crc32,
+		"trailer_isize", (json_int_t)m->isize);
+	/* clang-format on */
 }
 
 static int print_json(const struct work *work)
@@ -76,20 +85,17 @@ static int print_json(const struct work *work)
 			break;
 		}
 	}
-	return check_print(
-	        work, json_pack("{s:o, s:I, s:I}", "members", members, "compressed_size",
-	                        (json_int_t)agz_reader_in_nbytes(work->reader),
-	                        "uncompressed_size",
-	                        (json_int_t)agz_reader_out_nbytes(work->reader)));
+	/* clang-format off */
+	return check_print(work, json_pack("{s:o, s:I, s:I}",
+		"members", members,
+		"compressed_size", (json_int_t)agz_reader_in_nbytes(work->reader),
+		"uncompressed_size", (json_int_t)agz_reader_out_nbytes(work->reader)));
+	/* clang-format on */
 }
 
 static int print_words(const struct work *work)
 {
-	printf("%s: %" PRIu64 " member(s), %" PRIu64 " bytes compressed, %" PRIu64
-	       " bytes uncompressed\n",
-	       work->shown, agz_reader_member_count(work->reader),
-	       agz_reader_in_nbytes(work->reader), agz_reader_out_nbytes(work->reader));
-
+	check_words(work, "");
 	const agz_member *m;
 	for (uint64_t i = 0; (m = agz_reader_member(work->reader, i)) != NULL; i++) {
 		char *text = from_latin1(m->name, m->name_nbytes);
@@ -118,12 +124,13 @@ static int inspect_step(struct work *work)
 }
 
 const struct verb inspect_verb = {
-        "inspect",
-        "FILE...",
-        "Check each FILE, and describe its members.\n\n"
-        "Exit status: 0 if all are valid, 1 if one is not, 2 if one could not be read.",
-        OPTION_CHECK,
-        1,
-        inspect_open,
-        inspect_step,
+        .name = "inspect",
+        .args = "FILE...",
+        .help = "Check each FILE, and describe its members.\n\n"
+                "Exit status: 0 if all are valid, 1 if one is not, 2 if one could not be "
+                "read.",
+        .bit = OPTION_CHECK,
+        .checks = 1,
+        .open = inspect_open,
+        .step = inspect_step,
 };

@@ -182,6 +182,7 @@ static int run(struct cli *cli)
 		cli->n_files = 1;
 	}
 
+	setvbuf(stdout, NULL, _IOLBF, 0); /* reports of good and bad files in order */
 	int rc = agz_pool_new(cli->threads, &cli->pool);
 	if (rc == 0)
 		rc = agz_waker_new(&cli->waker);
