@@ -25,45 +25,46 @@ step() {
 	printf '%-7s %-44s %4d s\n' "$result" "$title" $((SECONDS - start))
 }
 
-# c_tests NAME COMPILER OPTION...: a build of its own, its tests, and no warning.
-c_tests() {
+# build_c NAME COMPILER OPTION...: one without a warning.
+build_c() {
 	CC=$2 meson setup "$out/$1" -Dwerror=true -Dtests=enabled -Dexamples=enabled "${@:3}" &&
-		meson compile -C "$out/$1" &&
-		meson test -C "$out/$1" --print-errorlogs
+		meson compile -C "$out/$1"
 }
 
-# sanitized NAME: sanitizers see more where the optimiser did less.
+# test_c NAME ARGUMENT...
+test_c() {
+	meson test -C "$out/$1" --print-errorlogs "${@:2}"
+}
+
+every_engine() {
+	build_c "$1" "$1" -Dzlib-ng=enabled -Ddebug=true "--prefix=$PWD/$out/root" && test_c "$1"
+}
+
+# Sanitizers see more where the optimiser did less.
 sanitized() {
-	c_tests "$1" clang -Dbuildtype=debug -Doptimization=1 -Db_lundef=false \
-		-Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all
+	build_c sanitized clang -Dbuildtype=debug -Doptimization=1 -Db_lundef=false \
+		-Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all &&
+		test_c sanitized --no-suite rules -t 4
 }
 
-# engines NAME ENGINE...: zlib and these, no other.
-engines() {
-	local name=$1 engine options=()
-	shift
+# only ENGINE: zlib and this one; the tests of what uses an engine.
+only() {
+	local engine options=()
 	for engine in libdeflate isal zlib-ng; do
-		case " $* " in
-		*" $engine "*) options+=("-D$engine=enabled") ;;
-		*) options+=("-D$engine=disabled") ;;
-		esac
+		options+=("-D$engine=$([ $engine = "$1" ] && echo enabled || echo disabled)")
 	done
-	c_tests "$name" gcc -Doptimization=1 "${options[@]}"
-}
-
-leaks() {
-	meson test -C $out/gcc --print-errorlogs --setup valgrind --suite leaks
+	build_c "$1" gcc -Doptimization=1 "${options[@]}" && test_c "$1" --suite engines
 }
 
 step 'lint' scripts/lint.sh
-step 'C, gcc, every engine' c_tests gcc gcc -Dzlib-ng=enabled -Ddebug=true "--prefix=$PWD/$out/root"
-step 'C, clang, every engine' c_tests clang clang -Dzlib-ng=enabled
-step 'C, clang, ASan and UBSan' sanitized sanitized
-step 'C, zlib alone' engines zlib
-step 'C, zlib and libdeflate' engines libdeflate libdeflate
-step 'C, zlib and ISA-L' engines isal isal
-step 'C, zlib and zlib-ng' engines zlib-ng zlib-ng
-step 'leaks under valgrind' leaks
+step 'C, gcc, every engine' every_engine gcc
+step 'C, clang, every engine' every_engine clang
+step 'C, clang, ASan and UBSan' sanitized
+step 'C, zlib alone' only zlib
+step 'C, zlib and libdeflate' only libdeflate
+step 'C, zlib and ISA-L' only isal
+step 'C, zlib and zlib-ng' only zlib-ng
+step 'C, leaks under valgrind' test_c gcc --setup valgrind --suite leaks
 step 'the README, on what is installed' scripts/check_readme.sh $out/gcc
 step 'Python and the command' python -m pytest -q -n 2
 
