@@ -16,9 +16,8 @@ const struct verb cat_verb = {
         .name = "cat",
         .args = "[FILE...]",
         .help = "Decompress each FILE to standard output.\n\n"
-                "What comes before a fault is written. Without FILE, or where it is '-', "
-                "standard "
-                "input is read.",
+                "What comes before a fault is written. Without FILE, or where it is "
+                "'-', standard input is read.",
         .bit = OPTION_CAT,
         .open = cat_open,
         .step = decompress_step,

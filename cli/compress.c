@@ -134,12 +134,9 @@ const struct verb compress_verb = {
         .name = "compress",
         .args = "[FILE...]",
         .help = "Compress each FILE to FILE.gz.\n\n"
-                "FILE is removed once FILE.gz is complete, unless -k, -c or -o is given; "
-                "mode, "
-                "owner "
-                "and times are kept. Without FILE, or where it is '-', standard input "
-                "goes to "
-                "standard output.",
+                "FILE is removed once FILE.gz is complete, unless -k, -c or -o is "
+                "given; mode, owner and times are kept. Without FILE, or where it "
+                "is '-', standard input goes to standard output.",
         .bit = OPTION_COMPRESS,
         .open = compress_open,
         .step = compress_step,

@@ -48,13 +48,10 @@ const struct verb decompress_verb = {
         .name = "decompress",
         .args = "[FILE...]",
         .help = "Decompress each FILE.gz to FILE.\n\n"
-                "FILE.gz is removed once FILE is complete, unless -k, -c or -o is given; "
-                "mode, "
-                "owner "
-                "and times are kept. FILE.tgz becomes FILE.tar. Without FILE, or where "
-                "it is "
-                "'-', "
-                "standard input goes to standard output.",
+                "FILE.gz is removed once FILE is complete, unless -k, -c or -o is "
+                "given; mode, owner and times are kept. FILE.tgz becomes FILE.tar. "
+                "Without FILE, or where it is '-', standard input goes to standard "
+                "output.",
         .bit = OPTION_DECOMPRESS,
         .open = decompress_open,
         .step = decompress_step,

@@ -127,8 +127,8 @@ const struct verb inspect_verb = {
         .name = "inspect",
         .args = "FILE...",
         .help = "Check each FILE, and describe its members.\n\n"
-                "Exit status: 0 if all are valid, 1 if one is not, 2 if one could not be "
-                "read.",
+                "Exit status: 0 if all are valid, 1 if one is not, 2 if one could "
+                "not be read.",
         .bit = OPTION_CHECK,
         .checks = 1,
         .open = inspect_open,

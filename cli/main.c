@@ -124,12 +124,14 @@ static int parse_verb(struct cli *cli, int argc, char **argv)
 	for (int key = '1'; key <= '9' && cli->verb == &compress_verb; key++)
 		taken[n++] = (struct argp_option){.key = key, .flags = OPTION_HIDDEN};
 
-	char name[32];
+	static char name[32];
 	snprintf(name, sizeof(name), "agz %s", cli->verb->name);
 	argv[0] = name; /* what the messages of argp begin with */
 
-	struct argp argp = {taken, parse_option, cli->verb->args, cli->verb->help, NULL,
-	                    NULL,  NULL};
+	struct argp argp = {.options = taken,
+	                    .parser = parse_option,
+	                    .args_doc = cli->verb->args,
+	                    .doc = cli->verb->help};
 	return argp_parse(&argp, argc, argv, 0, NULL, cli);
 }
 
@@ -160,9 +162,11 @@ static int parse_top(int argc, char **argv)
 	        "\n'agz COMMAND --help' says more. Exit status: 0, or 1 if a FILE is not "
 	        "valid gzip, or 2 if one could not be read or written.");
 
-	struct argp argp = {NULL, parse_nothing, "COMMAND [OPTION...] FILE...",
-	                    help, NULL,          NULL,
-	                    NULL};
+	static char name[] = "agz";
+	argv[0] = name;
+	struct argp argp = {.parser = parse_nothing,
+	                    .args_doc = "COMMAND [OPTION...] FILE...",
+	                    .doc = help};
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, NULL);
 	return FAILED;
 }

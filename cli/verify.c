@@ -32,8 +32,8 @@ const struct verb verify_verb = {
         .name = "verify",
         .args = "FILE...",
         .help = "Check each FILE: headers, data, checksums, sizes.\n\n"
-                "Exit status: 0 if all are valid, 1 if one is not, 2 if one could not be "
-                "read.",
+                "Exit status: 0 if all are valid, 1 if one is not, 2 if one could "
+                "not be read.",
         .bit = OPTION_CHECK,
         .checks = 1,
         .open = verify_open,
