@@ -31,7 +31,7 @@ from ._arguments import (
     mtime_now,
     unsupported,
 )
-from ._errors import refusal
+from ._errors import ConcurrentOperationError, refusal
 from ._loops import waker_for
 from ._sources import Sink, Source
 from ._types import WithAsyncRead, WithAsyncReadWrite, WithAsyncWrite
@@ -81,6 +81,7 @@ class AsyncGzipBinaryFile(_agz.File):
         "_max_rewind_cache_size",
         "_mode",
         "_newline",
+        "_opening",
         "_operation",
         "_original_filename",
         "_owner",
@@ -135,7 +136,7 @@ class AsyncGzipBinaryFile(_agz.File):
             else:
                 self._source = Source(fileobj, self._chunk_size, self._max_rewind_cache_size)
         self._owner: asyncio.Task[Any] | None = None
-        self._aborting = False
+        self._aborting = self._opening = False
         self._settled: list[asyncio.Future[None]] = []
         self._closing: list[asyncio.Future[None]] | None = None
         self._tail: Callable[[], bytes] | None = None
@@ -147,11 +148,26 @@ class AsyncGzipBinaryFile(_agz.File):
         """Open the file. `async with` does it; a failed open can be tried again."""
         if self._state == "closed":
             raise ValueError("Cannot reopen a closed file")
+        if self._opening:
+            raise ConcurrentOperationError("another task is opening this file")
         if self._state != "new":
             raise ValueError("File is already open")
+        self._opening = True
+        try:
+            await self._open()
+        except BaseException:
+            self._dispose(True)
+            raise
+        finally:
+            self._opening = False
+        return self
+
+    async def _open(self) -> None:
         self._loop = asyncio.get_running_loop()
         waker = waker_for(self._loop)
         path = None
+        if self._source is not None:
+            await self._source.prepare()
         if self._source is None and self._sink is None:
             self._name = self._filename
             path = os.fsencode(self._filename)  # type: ignore[arg-type]
@@ -180,12 +196,7 @@ class AsyncGzipBinaryFile(_agz.File):
                 members=self._collect,
             )
         if path is not None:
-            try:
-                await self._opened()
-            except BaseException:
-                self._dispose(True)
-                raise
-        return self
+            await self._opened()
 
     def _fname(self) -> bytes | None:
         if self._original_filename is not None:
@@ -205,6 +216,8 @@ class AsyncGzipBinaryFile(_agz.File):
             return
         if self._state == "closed":
             return
+        if self._opening:
+            raise ConcurrentOperationError("another task is opening this file")
         if self._running is not None:
             raise refusal(self, "close")
         if not self._writes and self._source is None:
@@ -271,13 +284,17 @@ class AsyncGzipBinaryFile(_agz.File):
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
     ) -> None:
-        if exc_val is None:
-            try:
-                while self._running is not None:
-                    await self._next_end()
-            except asyncio.CancelledError as error:
-                await self._abort(error)
-                raise
+        if exc_val is not None and self._running is not None:
+            await self._abort(exc_val)
+            return
+        try:
+            while self._running is not None:
+                await self._next_end()
+        except asyncio.CancelledError as error:
+            await self._abort(error)
+            raise
+        if exc_val is None or self._state == "writing":
+            # What could not be written is reported, also on top of another exception.
             await self.close()
         else:
             await self._abort(exc_val)
@@ -381,7 +398,12 @@ class AsyncGzipBinaryFile(_agz.File):
                 self._waiter = None
         elif need == _INPUT:
             assert self._source is not None
-            data = await self._source.read()
+            try:
+                data = await self._source.read()
+            except BaseException:
+                if self._source.broken:
+                    self._fail()
+                raise
             if not self._aborting:
                 self._push(data, not data)
         elif need == _OUTPUT:

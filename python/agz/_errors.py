@@ -47,6 +47,20 @@ def fault_error(code: int, sys: int, text: str, limit: int, file: File | None) -
     return OSError(text)
 
 
+def broken(seekable: bool) -> OSError:
+    """For a reader whose stream failed, once what was decoded before has been read."""
+    recovery = "seek to 0 to recover, or " if seekable else ""
+    return OSError(
+        "read stream is broken after a failed or cancelled read; "
+        f"{recovery}close and reopen the gzip file"
+    )
+
+
+def broken_file(file: File) -> OSError:
+    source = file._source
+    return broken(source is None or source.rewindable())
+
+
 def refusal(file: File, verb: str) -> BaseException:
     """Why a file refuses an operation: by its state, its direction, or one that runs."""
     state = file._state

@@ -5,6 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from ._arguments import unsupported
+from ._errors import broken
+
 if TYPE_CHECKING:
     from ._agz import File
 
@@ -24,8 +27,6 @@ class _End:
     def fileno(self) -> int:
         method = getattr(self.fileobj, "fileno", None)
         if method is None or inspect.iscoroutinefunction(method):
-            from ._arguments import unsupported
-
             raise unsupported("fileno")
         number: int = method()
         return number
@@ -43,28 +44,33 @@ class Source(_End):
     up to a bound.
     """
 
-    __slots__ = ("_bound", "_broken", "_cache", "_cached", "_chunk_size", "_next")
+    __slots__ = ("_bound", "_cache", "_cached", "_chunk_size", "_next", "_seekable", "broken")
 
     def __init__(self, fileobj: Any, chunk_size: int, bound: int | None) -> None:
         super().__init__(fileobj)
         self._chunk_size = chunk_size
         self._bound = bound
-        self._cache: list[bytes] | None = None if self.seekable() else []
+        self._seekable = False  # until prepare() has asked
+        self._cache: list[bytes] | None = []  # None: it would be too large, or is not needed
         self._cached = 0  # bytes in the cache
         self._next = 0  # the item of the cache that read() gives next
-        self._broken = False
+        self.broken = False
 
-    def seekable(self) -> bool:
-        """Whether the object says that it can seek; one that fails to say cannot."""
-        if not callable(getattr(self.fileobj, "seek", None)):
-            return False
+    async def prepare(self) -> None:
+        """Asks the object whether it can seek; one that fails to say cannot."""
+        self._seekable = callable(getattr(self.fileobj, "seek", None))
         method = getattr(self.fileobj, "seekable", None)
-        if method is None or inspect.iscoroutinefunction(method):
-            return True
-        try:
-            return bool(method())
-        except Exception:
-            return False
+        if self._seekable and method is not None:
+            try:
+                self._seekable = bool(await _maybe_await(method()))
+            except Exception:
+                self._seekable = False
+        if self._seekable:
+            self._cache = None
+
+    def rewindable(self) -> bool:
+        """Whether rewind() can work now."""
+        return self._seekable or (self._cache is not None and not self.broken)
 
     def _place(self) -> int | None:
         """Where the object says it stands, if it says so without waiting."""
@@ -89,15 +95,15 @@ class Source(_End):
         if cache is not None and self._next < len(cache):
             self._next += 1
             return cache[self._next - 1]
-        if self._broken:
-            raise OSError("the source is broken after a failed read; close and reopen the file")
+        if self.broken:
+            raise broken(self.rewindable())
         before = self._place()
         try:
             data = await self.fileobj.read(self._chunk_size)
             if not isinstance(data, (bytes, bytearray, memoryview)):
                 raise TypeError(f"fileobj.read() must give bytes, not {type(data).__name__}")
         except BaseException:
-            self._broken = before is None or self._place() != before
+            self.broken = before is None or self._place() != before
             raise
         data = bytes(data)
         if cache is not None and data:
@@ -111,11 +117,11 @@ class Source(_End):
 
     async def rewind(self) -> None:
         """Back to the start, or OSError if that is not possible any more."""
-        if self._cache is not None and not self._broken:
-            self._next = 0
-        elif self._cache is None and self.seekable():
+        if self._seekable:
             await _maybe_await(self.fileobj.seek(0))
-            self._broken = False
+            self.broken = False
+        elif self.rewindable():
+            self._next = 0
         else:
             raise OSError("source is not seekable, and more was read than the rewind cache holds")
 

@@ -8,6 +8,16 @@
 
 /* ---- errors ------------------------------------------------------------------------- */
 
+/* Raises an exception that Python made, or failed to make. Returns -1. */
+static int raise_made(PyObject *error)
+{
+	if (error != NULL) {
+		PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+		Py_DECREF(error);
+	}
+	return -1;
+}
+
 int agzpy_raise(State *state, int code, const agz_fault *fault, PyObject *file)
 {
 	char text[192];
@@ -18,25 +28,18 @@ int agzpy_raise(State *state, int code, const agz_fault *fault, PyObject *file)
 	}
 	if (fault == NULL || fault->code == 0)
 		fault = &plain;
-	PyObject *error = PyObject_CallFunction(
+	return raise_made(PyObject_CallFunction(
 		state->fault_error, "iisKO", fault->code, fault->sys,
 		agz_fault_format(fault, text, sizeof(text)),
-		(unsigned long long)fault->limit_nbytes, file == NULL ? Py_None : file);
-	if (error != NULL) {
-		PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-		Py_DECREF(error);
-	}
-	return -1;
+		(unsigned long long)fault->limit_nbytes, file == NULL ? Py_None : file));
 }
 
 int agzpy_raise_fault(File *file)
 {
 	const agz_fault *fault = agz_reader_fault(file->reader);
-	if (file->fault_raised) {
-		PyErr_SetString(PyExc_OSError,
-		                "the gzip stream is broken; close and reopen the file");
-		return -1;
-	}
+	if (file->fault_raised)
+		return raise_made(
+			PyObject_CallOneArg(file->state_of_module->broken_file, (PyObject *)file));
 	file->fault_raised = 1;
 	if (fault->code == AGZ_E_OUTPUT_LIMIT)
 		agz_cursor_clear(file->cursor);
@@ -154,13 +157,8 @@ static int guard(File *file, enum file_state wants, const char *verb)
 {
 	if (file->state == wants && file->running == NULL)
 		return 0;
-	PyObject *error = PyObject_CallFunction(file->state_of_module->refusal, "Os",
-	                                        (PyObject *)file, verb);
-	if (error != NULL) {
-		PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-		Py_DECREF(error);
-	}
-	return -1;
+	return raise_made(PyObject_CallFunction(file->state_of_module->refusal, "Os",
+	                                        (PyObject *)file, verb));
 }
 
 static PyObject *answer_later(File *file, Call *call)
@@ -181,21 +179,29 @@ static PyObject *answer_later(File *file, Call *call)
 	return coroutine;
 }
 
+static void undo(File *file, Call *call)
+{
+	if (call->undo == NULL)
+		return;
+	PyObject *type, *value, *traceback;
+	PyErr_Fetch(&type, &value, &traceback);
+	call->undo(file, call);
+	PyErr_Restore(type, value, traceback);
+}
+
 PyObject *agzpy_answer(File *file, Call *call)
 {
 	PyObject *result = NULL;
 	int rc = guard(file, call->wants, call->verb);
 	if (rc == 0) {
 		call->start = file->pos;
+		call->tries = 1;
 		rc = call->step(file, call, &result);
+		call->tries = 0;
+		if (rc != 0)
+			undo(file, call);
 		if (rc > 0)
 			return answer_later(file, call);
-		if (rc < 0 && call->undo != NULL) {
-			PyObject *type, *value, *traceback;
-			PyErr_Fetch(&type, &value, &traceback);
-			call->undo(file, call);
-			PyErr_Restore(type, value, traceback);
-		}
 	}
 	call_clear(call);
 	return agzpy_ready(file, rc < 0 ? NULL : result);
@@ -238,8 +244,8 @@ static PyObject *operation_undo(PyObject *self, PyObject *unused)
 {
 	(void)unused;
 	Operation *op = (Operation *)self;
-	if (op->call.undo != NULL && op->file->state == op->call.wants)
-		op->call.undo(op->file, &op->call);
+	if (op->file->state == op->call.wants)
+		undo(op->file, &op->call);
 	Py_RETURN_NONE;
 }
 
@@ -365,6 +371,7 @@ static PyObject *file_open_reader(PyObject *self, PyObject *args, PyObject *kwar
 		agzpy_raise(file->state_of_module, rc, NULL, self);
 		return NULL;
 	}
+	file->waker->files++;
 	file->pushes = path == Py_None;
 	file->fault_raised = 0;
 	file->state = FILE_READING;
@@ -407,6 +414,7 @@ static PyObject *file_open_writer(PyObject *self, PyObject *args, PyObject *kwar
 		agzpy_raise(file->state_of_module, rc, NULL, self);
 		return NULL;
 	}
+	file->waker->files++;
 	file->pushes = path == Py_None;
 	file->state = FILE_WRITING;
 	Py_RETURN_NONE;
@@ -451,6 +459,8 @@ static void dispose(File *file)
 	agz_reader *reader = file->reader;
 	agz_writer *writer = file->writer;
 	agz_cursor *cursor = file->cursor;
+	if (reader != NULL || writer != NULL)
+		file->waker->files--;
 	file->reader = NULL;
 	file->writer = NULL;
 	file->cursor = NULL;
@@ -472,6 +482,14 @@ static PyObject *file_dispose(PyObject *self, PyObject *reopen)
 		return NULL;
 	dispose(file);
 	file->state = again ? FILE_NEW : FILE_CLOSED;
+	Py_RETURN_NONE;
+}
+
+/* _fail(): the user's source failed, and nobody knows what it gave: only seek(0) helps. */
+static PyObject *file_fail(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	((File *)self)->fault_raised = 1;
 	Py_RETURN_NONE;
 }
 
@@ -749,6 +767,7 @@ static PyMethodDef file_methods[] = {
 	 METH_VARARGS | METH_KEYWORDS, NULL},
 	{"_opened", file_opened, METH_NOARGS, NULL},
 	{"_dispose", file_dispose, METH_O, NULL},
+	{"_fail", file_fail, METH_NOARGS, NULL},
 	{"_break", file_break, METH_NOARGS, NULL},
 	{"_push", file_push, METH_VARARGS, NULL},
 	{"_restart", file_restart, METH_NOARGS, NULL},

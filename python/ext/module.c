@@ -72,8 +72,12 @@ static int module_exec(PyObject *module)
 	    add_type(module, &agzpy_decoder_spec, &s->decoder_type) < 0 ||
 	    add_type(module, &agzpy_encoder_spec, &s->encoder_type) < 0 ||
 	    import_into("agz._errors", "fault_error", &s->fault_error) < 0 ||
-	    import_into("agz._errors", "refusal", &s->refusal) < 0)
+	    import_into("agz._errors", "refusal", &s->refusal) < 0 ||
+	    import_into("agz._errors", "broken_file", &s->broken_file) < 0 ||
+	    import_into("asyncio", "get_running_loop", &s->get_running_loop) < 0)
 		return -1;
+	s->str_mark = PyUnicode_InternFromString("mark");
+	s->str_call_soon = PyUnicode_InternFromString("call_soon");
 	s->str_run = PyUnicode_InternFromString("_run");
 	s->str_done = PyUnicode_InternFromString("done");
 	s->str_set_result = PyUnicode_InternFromString("set_result");

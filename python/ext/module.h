@@ -25,6 +25,10 @@
 	X(encoder_type)                                                                  \
 	X(fault_error)   /* agz._errors.fault_error(code, sys, text, limit, file) */     \
 	X(refusal)       /* agz._errors.refusal(file, verb) */                           \
+	X(broken_file)   /* agz._errors.broken_file(file) */                             \
+	X(get_running_loop)                                                              \
+	X(str_mark)                                                                      \
+	X(str_call_soon)                                                                 \
 	X(str_run)                                                                       \
 	X(str_done)                                                                      \
 	X(str_set_result)                                                                \
@@ -61,13 +65,19 @@ struct Waker {
 	PyObject_HEAD
 	agz_waker *waker;
 	State *state;
-	uint64_t turn_ns;  /* when the loop last ran something else, as far as we know */
-	unsigned calls;
+	unsigned files;    /* that are open and name it */
+	uint64_t run_ns;   /* when the first task of this run of the loop went on */
+	uint64_t turn_ns;  /* when the one that runs went on ... */
+	uint64_t slice_ns; /* ... and for how long it may */
+	uint64_t looked_ns; /* the last look at the clock */
+	int calls, calls_left; /* from one look to the next */
+	unsigned tasks, last_tasks; /* that went on in this run of the loop, and in the last */
+	int marked;        /* mark() is scheduled */
 };
 
 extern PyType_Spec agzpy_waker_spec;
 
-/* True about every half millisecond in which the loop had no turn. */
+/* True when the task that runs has used up its slice. */
 int agzpy_turn_is_due(Waker *waker);
 void agzpy_turn_taken(Waker *waker);
 
@@ -117,9 +127,10 @@ enum need {
 	NEED_TURN = 3,    /* other tasks have to run */
 	NEED_OUTPUT = 4,  /* the user's sink has to be written to */
 	NEED_REWIND = 5,  /* the user's source has to go back to its start */
+	NEED_START = 6,   /* it must not begin before it is awaited */
 	/* Answers of agzpy_pull() alone: */
-	AT_END = 6,       /* the stream has no more, for now */
-	AT_FAULT = 7      /* agzpy_raise_fault() says why */
+	AT_END = 7,       /* the stream has no more, for now */
+	AT_FAULT = 8      /* agzpy_raise_fault() says why */
 };
 
 typedef struct Call Call;
@@ -136,8 +147,11 @@ struct Call {
 	PyObject *object;   /* an argument or a part of the result */
 	Py_buffer view;     /* an argument; view.obj is NULL if there is none */
 	Py_ssize_t size;    /* an argument: bytes, characters or a hint */
+	Py_ssize_t goal;    /* of a seek: the offset as it was given */
+	uint64_t target;    /* of a seek: the absolute offset */
 	Py_ssize_t done;    /* progress */
 	uint64_t start;     /* file->pos when it began, for undo */
+	int tries;          /* not awaited yet: nothing may be left under way */
 	int stage;          /* which part of the call comes next; 0 at first */
 };
 

@@ -95,12 +95,16 @@ static int seek_on(File *file)
 {
 	uint64_t reached;
 	int rc = agz_reader_seek(file->reader, file->seek_target, &reached);
+	if (rc == AGZ_E_NOT_SEEKABLE) {
+		file->seeking = 0;
+		return NEED_REWIND;
+	}
+	/* From here on what was decoded ahead is gone. */
+	agz_cursor_clear(file->cursor);
 	if (rc == AGZ_WAIT)
 		return NEED_WAKE;
 	if (rc == AGZ_HUNGRY)
 		return NEED_INPUT;
-	if (rc == AGZ_E_NOT_SEEKABLE)
-		return NEED_REWIND;
 	file->seeking = 0;
 	if (rc < 0) {
 		const agz_fault *fault = agz_reader_fault(file->reader);
@@ -250,6 +254,8 @@ int agzpy_read_step(File *file, Call *call, PyObject **result)
 			return rc;
 		large = want > LARGE_NBYTES && agz_cursor_nbytes(file->cursor) > LARGE_NBYTES;
 	}
+	if (large && call->tries)
+		return NEED_START;
 	if (large) {
 		if (large_begin(file, call->size) < 0)
 			return -1;
@@ -487,7 +493,6 @@ static int readlines_step(File *file, Call *call, PyObject **result)
 		call->object = PyList_New(0);
 		if (call->object == NULL)
 			return -1;
-		call->start = file->pos;
 		agz_cursor_mark(file->cursor);
 	}
 	for (int n = 1;; n++) {
@@ -545,48 +550,83 @@ PyObject *agzpy_file_readlines(PyObject *self, PyObject *const *args, Py_ssize_t
 
 /* ---- seek and tell ---------------------------------------------------------------------------- */
 
-enum { SEEK_BEGINS = 0, SEEK_TO_END, SEEK_TO_TARGET };
-
-static int begin_seek(File *file, uint64_t target)
+/*
+ * The reader goes to `target`, whatever is decoded ahead: a need, NEED_NOTHING or -1. If
+ * the user's source has to be rewound first, the same call begins again behind that.
+ */
+static int move_reader(File *file, uint64_t target)
 {
-	agz_cursor_clear(file->cursor);
-	file->seeking = 1;
-	file->seek_target = target;
+	if (!file->seeking) {
+		/* A source that failed has to go back itself, though nothing was decoded. */
+		if (file->pushes && file->fault_raised && target == 0)
+			return NEED_REWIND;
+		file->seeking = 1;
+		file->seek_target = target;
+	}
 	return seek_on(file);
 }
 
-/* call->size: the offset; call->done: whence. The result is the new position. */
+enum { SEEK_BEGINS = 0, SEEK_RECOVERS, SEEK_TO_END, SEEK_TO_TARGET, SEEK_MOVES };
+
+/* What whence and offset come to, once they can be known. */
+static uint64_t seek_target(File *file, const Call *call, uint64_t pos)
+{
+	uint64_t base = call->done == SEEK_SET ? 0 : call->done == SEEK_END ? file->pos : pos;
+	if (call->goal < 0) {
+		uint64_t back = -(uint64_t)call->goal;
+		return back > base ? 0 : base - back;
+	}
+	return base + (uint64_t)call->goal;
+}
+
+/*
+ * call->goal: the offset; call->done: whence. A stream that failed goes back to its start
+ * first, wherever the target is: that is what mends it.
+ */
 static int seek_step(File *file, Call *call, PyObject **result)
 {
 	int rc = NEED_NOTHING;
-	if (file->large != NULL || file->seeking)
-		rc = file->seeking ? seek_on(file) : agzpy_settle(file);
-	if (rc != NEED_NOTHING)
-		return rc;
-	if (call->stage == SEEK_BEGINS && call->done == SEEK_END) {
-		call->stage = SEEK_TO_END;
-		rc = begin_seek(file, UINT64_MAX);
+	if (call->stage == SEEK_BEGINS) {
+		rc = agzpy_settle(file);
+		if (rc != NEED_NOTHING)
+			return rc;
+		call->target = seek_target(file, call, file->pos);
+		call->stage = file->fault_raised         ? SEEK_RECOVERS
+		              : call->done == SEEK_END ? SEEK_TO_END
+		                                       : SEEK_TO_TARGET;
+	}
+	if (call->tries && call->stage != SEEK_TO_TARGET)
+		return NEED_START;
+	if (call->stage == SEEK_RECOVERS) {
+		rc = move_reader(file, 0);
+		if (rc != NEED_NOTHING)
+			return rc;
+		call->stage = call->done == SEEK_END ? SEEK_TO_END : SEEK_TO_TARGET;
+	}
+	if (call->stage == SEEK_TO_END) {
+		rc = move_reader(file, UINT64_MAX);
+		if (rc != NEED_NOTHING)
+			return rc;
+		call->target = seek_target(file, call, file->pos);
+		call->stage = SEEK_TO_TARGET;
+	}
+	if (!file->seeking && call->target >= file->pos &&
+	    call->target - file->pos <= agz_cursor_nbytes(file->cursor)) {
+		file->pos += agz_cursor_skip(file->cursor, (size_t)(call->target - file->pos));
+	} else {
+		rc = call->tries ? NEED_START : move_reader(file, call->target);
 		if (rc != NEED_NOTHING)
 			return rc;
 	}
-	if (call->stage != SEEK_TO_TARGET) {
-		Py_ssize_t base = call->done == SEEK_SET ? 0 : (Py_ssize_t)file->pos;
-		if (call->size > 0 && base > PY_SSIZE_T_MAX - call->size)
-			base = PY_SSIZE_T_MAX - call->size;
-		Py_ssize_t offset = base + call->size;
-		uint64_t target = offset < 0 ? 0 : (uint64_t)offset;
-		call->stage = SEEK_TO_TARGET;
-		if (target >= file->pos && target - file->pos <= agz_cursor_nbytes(file->cursor) &&
-		    !(target == 0 && file->fault_raised)) {
-			file->pos += agz_cursor_skip(file->cursor, (size_t)(target - file->pos));
-		} else {
-			rc = begin_seek(file, target);
-			if (rc != NEED_NOTHING)
-				return rc;
-		}
-	}
 	*result = PyLong_FromUnsignedLongLong(file->pos);
 	return *result == NULL ? -1 : NEED_NOTHING;
+}
+
+/* What a try found out is found out again: the file may have moved since. */
+static void seek_undo(File *file, Call *call)
+{
+	(void)file;
+	call->stage = SEEK_BEGINS;
 }
 
 static int seek_args(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
@@ -628,7 +668,7 @@ static int seek_args(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
 	if (PyErr_Occurred())
 		return -1;
 	if (*whence != SEEK_SET && *whence != SEEK_CUR && *whence != SEEK_END) {
-		PyErr_Format(PyExc_ValueError, "invalid whence: %zd (must be 0, 1 or 2)", *whence);
+		PyErr_Format(PyExc_ValueError, "Invalid whence value: %zd", *whence);
 		return -1;
 	}
 	return 0;
@@ -638,13 +678,16 @@ PyObject *agzpy_file_seek(PyObject *self, PyObject *const *args, Py_ssize_t narg
                           PyObject *kwnames)
 {
 	File *file = (File *)self;
-	Call call = {.step = seek_step, .wants = FILE_READING, .verb = "seek"};
-	if (seek_args(args, nargs, kwnames, &call.size, &call.done) < 0)
+	Call call = {.step = seek_step,
+	             .undo = seek_undo,
+	             .wants = FILE_READING,
+	             .verb = "seek"};
+	if (seek_args(args, nargs, kwnames, &call.goal, &call.done) < 0)
 		return agzpy_ready(file, NULL);
 	if (file->state == FILE_WRITING)
-		return agzpy_write_seek(file, call.size, call.done);
-	if (call.done == SEEK_SET && call.size < 0) {
-		PyErr_Format(PyExc_ValueError, "negative seek position %zd", call.size);
+		return agzpy_write_seek(file, call.goal, call.done);
+	if (call.done == SEEK_SET && call.goal < 0) {
+		PyErr_SetString(PyExc_OSError, "Negative seek in read mode");
 		return agzpy_ready(file, NULL);
 	}
 	return agzpy_answer(file, &call);
@@ -679,13 +722,7 @@ PyObject *agzpy_file_tell(PyObject *self, PyObject *const *args, Py_ssize_t narg
 /* _scan(): to the end of the stream without handing anything out; gives its size. */
 static int scan_step(File *file, Call *call, PyObject **result)
 {
-	int rc;
-	if (call->stage == SEEK_BEGINS) {
-		call->stage = SEEK_TO_END;
-		rc = begin_seek(file, UINT64_MAX);
-	} else {
-		rc = seek_on(file);
-	}
+	int rc = call->tries ? NEED_START : move_reader(file, UINT64_MAX);
 	if (rc != NEED_NOTHING)
 		return rc;
 	*result = PyLong_FromUnsignedLongLong(file->pos);

@@ -452,7 +452,6 @@ static int readlines_step(File *file, Call *call, PyObject **result)
 		call->object = PyList_New(0);
 		if (call->object == NULL)
 			return -1;
-		call->start = file->pos;
 		agz_cursor_mark(cursor_of(t));
 		t->marked = 1;
 	}

@@ -2,14 +2,18 @@
  * waker.c - agz_waker as an object: one for each event loop, registered by
  * agz._loops with loop.add_reader(waker.fileno(), waker.dispatch).
  *
- * It also knows when the loop had its last turn, for the fairness of loops over lines
- * that are all ready.
+ * It also shares out the loop's time among tasks whose calls are all ready: each goes on
+ * for a slice, then lets the others run.
  */
 #include "module.h"
 
 #include <time.h>
 
-enum { TURN_NS = 500000, CALLS_A_LOOK = 16 };
+enum {
+	TURN_NS = 500000,     /* of all tasks together, in one run of the loop */
+	LEAST_SLICE_NS = 20000,
+	MOST_CALLS = 16       /* between two looks at the clock */
+};
 
 static uint64_t now_ns(void)
 {
@@ -18,19 +22,70 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The clock is looked at every 16th call: 2 ns a call instead of 30. */
+/*
+ * A look at the clock costs 30 ns, so it is taken every few calls: as many as fit well into a
+ * slice at the pace of the last ones, since each may have a caller's own work behind it.
+ */
 int agzpy_turn_is_due(Waker *w)
 {
-	if (w == NULL || ++w->calls < CALLS_A_LOOK)
+	if (w == NULL || w->calls_left-- > 0)
 		return 0;
-	w->calls = 0;
-	return now_ns() - w->turn_ns > TURN_NS;
+	uint64_t now = now_ns();
+	if (now - w->looked_ns > w->slice_ns / 8)
+		w->calls /= 2;
+	else if (w->calls < MOST_CALLS)
+		w->calls = w->calls * 2 + 1;
+	w->looked_ns = now;
+	w->calls_left = w->calls;
+	return now - w->turn_ns > w->slice_ns;
 }
 
+/* Sees that waker.mark() runs once in each run of the loop in which a task was resumed. */
+static void schedule_mark(Waker *w)
+{
+	PyObject *loop = PyObject_CallNoArgs(w->state->get_running_loop);
+	PyObject *mark = loop == NULL ? NULL : PyObject_GetAttr((PyObject *)w, w->state->str_mark);
+	PyObject *handle =
+		mark == NULL ? NULL : PyObject_CallMethodOneArg(loop, w->state->str_call_soon, mark);
+	w->marked = handle != NULL;
+	Py_XDECREF(handle);
+	Py_XDECREF(mark);
+	Py_XDECREF(loop);
+	PyErr_Clear(); /* driven without a loop there are no turns to share */
+}
+
+/*
+ * A task goes on. Its slice is its share of TURN_NS among as many as there were last time, and
+ * no more than is left of it in this run of the loop.
+ */
 void agzpy_turn_taken(Waker *w)
 {
-	w->turn_ns = now_ns();
-	w->calls = 0;
+	uint64_t now = now_ns();
+	if (!w->marked) {
+		w->run_ns = now;
+		schedule_mark(w);
+	}
+	uint64_t used = now - w->run_ns, left = used < TURN_NS ? TURN_NS - used : 0;
+	w->tasks++;
+	w->slice_ns = TURN_NS / (w->last_tasks > 0 ? w->last_tasks : 1);
+	if (w->slice_ns > left)
+		w->slice_ns = left;
+	if (w->slice_ns < LEAST_SLICE_NS)
+		w->slice_ns = LEAST_SLICE_NS;
+	w->turn_ns = w->looked_ns = now;
+	if (w->calls_left > w->calls)
+		w->calls_left = w->calls;
+}
+
+/* The loop has come round. */
+static PyObject *waker_mark(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	Waker *w = (Waker *)self;
+	w->last_tasks = w->tasks;
+	w->tasks = 0;
+	w->marked = 0;
+	Py_RETURN_NONE;
 }
 
 static PyObject *waker_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -53,7 +108,7 @@ static PyObject *waker_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 			return PyErr_NoMemory();
 		return PyErr_SetFromErrno(PyExc_OSError);
 	}
-	agzpy_turn_taken(w);
+	w->slice_ns = TURN_NS;
 	return (PyObject *)w;
 }
 
@@ -98,7 +153,6 @@ static PyObject *waker_dispatch(PyObject *self, PyObject *unused)
 {
 	(void)unused;
 	Waker *w = (Waker *)self;
-	agzpy_turn_taken(w);
 	agz_waker_clear(w->waker);
 	File *file;
 	while ((file = agz_waker_next(w->waker)) != NULL) {
@@ -115,13 +169,26 @@ static PyObject *waker_dispatch(PyObject *self, PyObject *unused)
 static PyMethodDef waker_methods[] = {
 	{"fileno", waker_fileno, METH_NOARGS, NULL},
 	{"dispatch", waker_dispatch, METH_NOARGS, NULL},
+	{"mark", waker_mark, METH_NOARGS, NULL},
 	{NULL, NULL, 0, NULL},
+};
+
+static PyObject *waker_files(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyLong_FromUnsignedLong(((Waker *)self)->files);
+}
+
+static PyGetSetDef waker_getset[] = {
+	{"files", waker_files, NULL, NULL, NULL},
+	{NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot waker_slots[] = {
 	{Py_tp_new, waker_new},
 	{Py_tp_dealloc, waker_dealloc},
 	{Py_tp_methods, waker_methods},
+	{Py_tp_getset, waker_getset},
 	{0, NULL},
 };
 

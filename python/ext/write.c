@@ -107,6 +107,30 @@ static int make_room(File *file, int rc)
 
 /* ---- write and writelines ------------------------------------------------------------------ */
 
+/*
+ * The item in call->view is with the file: what the writer has no room for becomes
+ * file->rest, which no cancellation can take back. False and nothing happens if the writer
+ * has taken none of it, or without memory.
+ */
+static int keep_rest(File *file, Call *call)
+{
+	if (call->done == 0 && call->view.len > 0)
+		return 0;
+	if (PyBytes_CheckExact(call->view.obj)) {
+		file->rest = Py_NewRef(call->view.obj);
+		file->rest_pos = (size_t)call->done;
+	} else {
+		file->rest = PyBytes_FromStringAndSize((const char *)call->view.buf + call->done,
+		                                       call->view.len - call->done);
+		file->rest_pos = 0;
+	}
+	if (file->rest == NULL) {
+		PyErr_Clear();
+		return 0;
+	}
+	return 1;
+}
+
 enum { WRITE_BEGINS = 0, WRITE_ACCEPTS, WRITE_PASSES_ON };
 
 /* call->object: the data; the result is call->size, what `fill` says it counts. */
@@ -118,15 +142,18 @@ static int write_step(File *file, Call *call, PyObject **result)
 			return -1;
 		call->stage = WRITE_ACCEPTS;
 	}
+	rc = accept_rest(file);
+	if (rc != NEED_NOTHING)
+		return make_room(file, rc);
 	if (call->stage == WRITE_ACCEPTS) {
-		rc = accept_rest(file);
-		if (rc == NEED_NOTHING)
-			rc = accept_view(file, call);
-		if (rc != NEED_NOTHING)
+		rc = accept_view(file, call);
+		if (rc < 0 || (rc != NEED_NOTHING && !keep_rest(file, call)))
 			return make_room(file, rc);
 		call->stage = WRITE_PASSES_ON;
 		if (!file->pushes)
 			file->pos += (uint64_t)call->view.len;
+		if (rc != NEED_NOTHING)
+			return make_room(file, rc);
 	}
 	if (file->pushes) {
 		rc = agzpy_pass_output(file);
@@ -136,20 +163,6 @@ static int write_step(File *file, Call *call, PyObject **result)
 	}
 	*result = PyLong_FromSsize_t(call->size);
 	return *result == NULL ? -1 : NEED_NOTHING;
-}
-
-static void write_undo(File *file, Call *call)
-{
-	if (call->view.obj == NULL || call->stage == WRITE_PASSES_ON || call->done == 0 ||
-	    call->done == call->view.len || file->rest != NULL)
-		return;
-	file->rest = PyBytes_FromStringAndSize((const char *)call->view.buf + call->done,
-	                                       call->view.len - call->done);
-	file->rest_pos = 0;
-	if (file->rest == NULL)
-		PyErr_Clear();
-	else
-		file->pos += (uint64_t)call->view.len;
 }
 
 /* The bytes of any buffer; one that is not contiguous is copied. */
@@ -178,7 +191,6 @@ PyObject *agzpy_write(File *file, PyObject *owner, PyObject *data,
                       int (*fill)(Call *call, PyObject *item))
 {
 	Call call = {.step = write_step,
-	             .undo = write_undo,
 	             .wants = FILE_WRITING,
 	             .fill = fill,
 	             .verb = "write",
@@ -218,10 +230,12 @@ static int writelines_step(File *file, Call *call, PyObject **result)
 				return -1;
 		}
 		rc = accept_view(file, call);
-		if (rc != NEED_NOTHING)
+		if (rc < 0 || (rc != NEED_NOTHING && !keep_rest(file, call)))
 			return make_room(file, rc);
 		file->pos += (uint64_t)call->view.len;
 		PyBuffer_Release(&call->view);
+		if (rc != NEED_NOTHING)
+			return make_room(file, rc);
 		if (n % ITEMS_A_LOOK == 0 && agzpy_turn_is_due(file->waker))
 			return NEED_TURN;
 	}
@@ -237,7 +251,6 @@ PyObject *agzpy_writelines(File *file, PyObject *owner, PyObject *lines,
                            int (*fill)(Call *call, PyObject *item))
 {
 	Call call = {.step = writelines_step,
-	             .undo = write_undo,
 	             .wants = FILE_WRITING,
 	             .fill = fill,
 	             .verb = "write",
@@ -347,7 +360,7 @@ PyObject *agzpy_write_seek(File *file, Py_ssize_t offset, Py_ssize_t whence)
 	Call call = {.step = zeros_step, .wants = FILE_WRITING, .verb = "seek"};
 	Py_ssize_t pos = (Py_ssize_t)file->pos;
 	if (whence == SEEK_END) {
-		PyErr_SetString(PyExc_ValueError, "seek from the end is not supported in write mode");
+		PyErr_SetString(PyExc_ValueError, "Seek from end not supported in write mode");
 		return agzpy_ready(file, NULL);
 	}
 	if (whence == SEEK_CUR)
@@ -355,7 +368,7 @@ PyObject *agzpy_write_seek(File *file, Py_ssize_t offset, Py_ssize_t whence)
 	else
 		call.size = offset - pos;
 	if (call.size < 0) {
-		PyErr_SetString(PyExc_OSError, "negative seek in write mode");
+		PyErr_SetString(PyExc_OSError, "Negative seek in write mode");
 		return agzpy_ready(file, NULL);
 	}
 	return agzpy_answer(file, &call);
