@@ -385,16 +385,13 @@ static int inflate_some(agz_decoder *d, agz_input *in, agz_output *out, bool end
 	return GO_ON;
 }
 
-static int fail_trailer(agz_decoder *d)
+/* The trailer is wrong or cut: is it that, or was the deflate stream wrong already? */
+static int fail_trailer(agz_decoder *d, int code, uint64_t in_offset)
 {
 	const struct agz__inflater *inflater = d->engines.stream->inflater;
 	int rc = inflater->second_opinion != NULL ? inflater->second_opinion(d->stream) : 0;
 
-	if (rc < 0)
-		return fail(d, rc, d->trailer_offset);
-	if (d->trailer_pos < 4)
-		return fail(d, AGZ_E_CRC, d->trailer_offset);
-	return fail(d, AGZ_E_ISIZE, d->trailer_offset + 4);
+	return rc < 0 ? fail(d, rc, d->trailer_offset) : fail(d, code, in_offset);
 }
 
 static int read_trailer(agz_decoder *d, agz_input *in, bool ends)
@@ -402,15 +399,18 @@ static int read_trailer(agz_decoder *d, agz_input *in, bool ends)
 	for (; d->trailer_pos < TRAILER_NBYTES; d->trailer_pos++) {
 		uint8_t byte;
 
-		if (d->trailer_pos < d->n_tail) {
+		if (d->trailer_pos < d->n_tail)
 			byte = d->tail[d->trailer_pos];
-		} else if (in_left(in) > 0) {
+		else if (in_left(in) > 0)
 			byte = *in_ptr(in);
-		} else {
-			return ends ? fail(d, AGZ_E_TRUNCATED, d->in_nbytes) : AGZ_NEEDS_INPUT;
-		}
+		else if (ends)
+			return fail_trailer(d, AGZ_E_TRUNCATED, d->in_nbytes);
+		else
+			return AGZ_NEEDS_INPUT;
 		if (byte != d->trailer[d->trailer_pos])
-			return fail_trailer(d);
+			return d->trailer_pos < 4
+			               ? fail_trailer(d, AGZ_E_CRC, d->trailer_offset)
+			               : fail_trailer(d, AGZ_E_ISIZE, d->trailer_offset + 4);
 		if (d->trailer_pos >= d->n_tail)
 			take(d, in, 1);
 	}

@@ -55,9 +55,9 @@ struct agz__inflater {
 	size_t (*tail)(void *state, uint8_t tail[AGZ__TAIL_MAX]);
 
 	/*
-	 * Called when the member's CRC or size turned out wrong: AGZ_E_DEFLATE if it was the
-	 * deflate data that was at fault, as zlib sees it; 0 if not, or if that can not be
-	 * told any more. NULL: always 0.
+	 * Called after AGZ__END when the trailer turned out wrong or cut: AGZ_E_DEFLATE if the
+	 * deflate stream was wrong already, as zlib sees it; 0 if not, or if that cannot be
+	 * told any more; AGZ_E_NOMEM. NULL: always 0.
 	 */
 	int (*second_opinion)(void *state);
 };

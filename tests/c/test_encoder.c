@@ -293,7 +293,8 @@ static void each_engine(void **state)
 					gzip = encode(encoder, &data, way & 1 ? 1 + test_below(20000) : SIZE_MAX,
 					              way & 2 ? 1 + test_below(3000) : 1 << 20, way == 3);
 					check_decodes(&gzip, &data);
-					if (kind == TEST_NOISE && way == 0)
+					/* zlib-ng's level 1, of fixed codes, is not used but by name. */
+					if (kind == TEST_NOISE && way == 0 && (e != 2 || level != 1))
 						assert_true(gzip.nbytes < data.nbytes + data.nbytes / 100 + 100);
 					agz_encoder_free(encoder);
 					test_drop(&gzip);
