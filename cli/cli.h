@@ -62,8 +62,7 @@ struct cli {
 	const struct verb *verb;
 	char **files;
 	int n_files;
-	const char *
-	        output; /* -o; "-": standard output; NULL: a name made from the input's */
+	const char *output; /* -o; "-": standard output; NULL: named after the input */
 	int keep;
 	int force;
 	int quiet;

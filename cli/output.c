@@ -136,13 +136,10 @@ int output_write(struct output *out, const void *ptr, size_t nbytes)
  * given to the same group is not shown to another one. */
 static void make_like(int fd, const struct stat *like)
 {
-	struct stat own;
 	mode_t mode = like->st_mode & 0777;
-	if (fstat(fd, &own) == 0 && own.st_gid != like->st_gid &&
+	if (fchown(fd, like->st_uid, like->st_gid) != 0 &&
 	    fchown(fd, (uid_t)-1, like->st_gid) != 0)
 		mode &= (mode_t)~S_IRWXG;
-	if (own.st_uid != like->st_uid && fchown(fd, like->st_uid, (gid_t)-1) != 0)
-		errno = 0; /* only root can; the file is ours then */
 	fchmod(fd, mode);
 	const struct timespec times[2] = {like->st_atim, like->st_mtim};
 	futimens(fd, times);
