@@ -271,6 +271,8 @@ class AsyncGzipBinaryFile(_agz.File):
             raise cancelled
 
     async def _close_fileobj(self) -> None:
+        if self._source is not None:
+            await self._source.stop()
         end = self._source or self._sink
         if end is not None and self._closefd:
             await end.close()
@@ -338,6 +340,8 @@ class AsyncGzipBinaryFile(_agz.File):
             # still tells its own expiry from a cancellation.
             owner.uncancel()
         self._aborting = False
+        if self._source is not None:
+            await self._source.stop()
         if cancelled is not None:
             raise cancelled
 

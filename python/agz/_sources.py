@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,16 @@ class Source(_End):
     up to a bound.
     """
 
-    __slots__ = ("_bound", "_cache", "_cached", "_chunk_size", "_next", "_seekable", "broken")
+    __slots__ = (
+        "_bound",
+        "_cache",
+        "_cached",
+        "_chunk_size",
+        "_next",
+        "_reading",
+        "_seekable",
+        "broken",
+    )
 
     def __init__(self, fileobj: Any, chunk_size: int, bound: int | None) -> None:
         super().__init__(fileobj)
@@ -54,6 +64,7 @@ class Source(_End):
         self._cache: list[bytes] | None = []  # None: it would be too large, or is not needed
         self._cached = 0  # bytes in the cache
         self._next = 0  # the item of the cache that read() gives next
+        self._reading: asyncio.Future[Any] | None = None
         self.broken = False
 
     async def prepare(self) -> None:
@@ -86,10 +97,11 @@ class Source(_End):
         return place if type(place) is int else None
 
     async def read(self) -> bytes:
-        """The next bytes, b"" at the end.
+        """The next bytes, b"" at the end. A read that is cancelled loses none.
 
-        A read that fails may have taken bytes with it: then the source is broken until it
-        went back to its start, unless it says that it did not move.
+        If the object tells where it stands, the cancellation goes on into its read(), and what
+        it says afterwards shows whether that took bytes with it. Else its read() runs in a
+        task of its own, which is left to end, and the next call here gets what it gave.
         """
         cache = self._cache
         if cache is not None and self._next < len(cache):
@@ -99,11 +111,15 @@ class Source(_End):
             raise broken(self.rewindable())
         before = self._place()
         try:
-            data = await self.fileobj.read(self._chunk_size)
+            if before is not None:
+                data = await self.fileobj.read(self._chunk_size)
+            else:
+                data = await self._read_apart()
             if not isinstance(data, (bytes, bytearray, memoryview)):
                 raise TypeError(f"fileobj.read() must give bytes, not {type(data).__name__}")
         except BaseException:
-            self.broken = before is None or self._place() != before
+            if self._reading is None:
+                self.broken = before is None or self._place() != before
             raise
         data = bytes(data)
         if cache is not None and data:
@@ -114,6 +130,26 @@ class Source(_End):
                 cache.append(data)
                 self._next = len(cache)
         return data
+
+    async def _read_apart(self) -> Any:
+        if self._reading is None:
+            self._reading = asyncio.ensure_future(self.fileobj.read(self._chunk_size))
+        reading = self._reading
+        try:
+            await asyncio.wait([reading])
+        finally:
+            if reading.done():
+                self._reading = None
+        return reading.result()
+
+    async def stop(self) -> None:
+        """Ends a read that was left running."""
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            reading.cancel()
+            await asyncio.wait([reading])
+            if not reading.cancelled():
+                reading.exception()
 
     async def rewind(self) -> None:
         """Back to the start, or OSError if that is not possible any more."""
