@@ -20,8 +20,7 @@
 
 #define FIRST_BLOCK_NBYTES ((size_t)64 * 1024)
 #define LAST_BLOCK_NBYTES ((size_t)256 * 1024)
-#define INLINE_COPY_NBYTES ((size_t)64 * 1024) /* into(): copied by the caller's thread */
-#define INLINE_PUSH_NBYTES ((size_t)16 * 1024) /* push(): decoded by it */
+#define INLINE_PUSH_NBYTES ((size_t)16 * 1024) /* push(): decoded by the caller's thread */
 #define HUGE_NBYTES ((size_t)4 * 1024 * 1024)  /* of a result worth huge pages */
 #define PIECE_NBYTES ((size_t)1024 * 1024)     /* of a result, made in one turn */
 #define TURNS 4 /* pieces of work before other files' jobs get the thread */
@@ -653,21 +652,21 @@ int agz_reader_take(agz_reader *r, agz_block **block)
 	return finish(rc == AGZ_WAIT ? wait_for(r, AWAIT_BLOCK) : rc);
 }
 
-/* Starts an into(), and copies here and now if that answers it. */
-static void start_into(agz_reader *r, void *dst, size_t nbytes)
+/* Hands out what the ring has. A job in flight can only append to it meanwhile. */
+static void copy_ring(agz_reader *r, uint8_t *dst, size_t nbytes)
 {
-	size_t n = nbytes < r->in_ring ? nbytes : r->in_ring;
-
-	memset(&r->into, 0, sizeof(r->into));
-	r->into.dst = dst;
-	r->into.nbytes = nbytes;
-	r->seek.active = false;
-	r->wanted = true;
-	if (!idle(r) || (n < nbytes && r->verdict == 0) || n > INLINE_COPY_NBYTES)
-		return;
-	while (r->into.got < n)
-		into_from_ring(r);
-	r->into.done = n == nbytes || r->verdict != AGZ_HUNGRY;
+	while (nbytes > 0) {
+		const uint8_t *from = r->first->ptr + r->skip;
+		size_t n = r->first->nbytes - r->skip;
+		if (n > nbytes)
+			n = nbytes;
+		agz__unlock();
+		memcpy(dst, from, n);
+		agz__lock();
+		ring_drop(r, n);
+		dst += n;
+		nbytes -= n;
+	}
 }
 
 int agz_reader_into(agz_reader *r, void *dst, size_t nbytes, size_t *got)
@@ -684,11 +683,23 @@ int agz_reader_into(agz_reader *r, void *dst, size_t nbytes, size_t *got)
 		return finish(refuse(r, AGZ_E_BUSY));
 	if (r->verdict < 0 && r->told)
 		return finish(tell_fault(r));
-	if (r->into.dst == NULL)
-		start_into(r, dst, nbytes);
-	if (r->into.done) {
+	r->seek.active = false;
+	r->wanted = true;
+	if (r->into.dst == NULL) {
+		size_t n = nbytes < r->in_ring ? nbytes : r->in_ring;
+		if (n == nbytes || r->verdict == AGZ_END || r->verdict < 0) {
+			copy_ring(r, dst, n);
+			*got = n;
+		} else {
+			memset(&r->into, 0, sizeof(r->into));
+			r->into.dst = dst;
+			r->into.nbytes = nbytes;
+		}
+	} else if (r->into.done) {
 		*got = r->into.got;
 		r->into.dst = NULL;
+	}
+	if (r->into.dst == NULL) {
 		keep_ahead(r);
 		return finish(AGZ_OK);
 	}
@@ -711,6 +722,14 @@ int agz_reader_seek(agz_reader *r, uint64_t offset, uint64_t *reached)
 			return finish(tell_fault(r));
 		if (back && !agz__stream_seekable(&r->stream))
 			return finish(refuse(r, AGZ_E_NOT_SEEKABLE));
+		if (!back && !busy(r) && offset - r->taken <= r->in_ring) {
+			/* So near that a job in flight need not be waited for: it may be
+			 * waiting for the bytes behind. */
+			ring_drop(r, (size_t)(offset - r->taken));
+			r->seek.active = false;
+			*reached = offset;
+			return finish(AGZ_OK);
+		}
 		r->seek.rewind = back || (r->seek.active && r->seek.rewind);
 		r->seek.offset = offset;
 		r->seek.active = true;
@@ -720,7 +739,7 @@ int agz_reader_seek(agz_reader *r, uint64_t offset, uint64_t *reached)
 	if (idle(r) && !r->seek.done && r->seek.rewind)
 		seek(r);
 	if (idle(r) && !r->seek.done &&
-	    (r->seek.offset - r->taken <= r->in_ring || r->verdict == AGZ_END || r->verdict < 0))
+	    (r->seek.offset == r->taken || r->verdict == AGZ_END || r->verdict < 0))
 		seek(r);
 	if (r->seek.done) {
 		r->seek.active = false;
@@ -827,7 +846,7 @@ const agz_member *agz_reader_member(const agz_reader *r, uint64_t i)
 
 	agz__lock();
 	if (idle(r) && i < r->stream.n_members)
-		member = &r->stream.members[i];
+		member = &r->stream.members[i].member;
 	agz__unlock();
 	return member;
 }

@@ -222,6 +222,16 @@ static int corrupt(agz__stream *s, int code)
 }
 
 /* Copies the record of the member that just ended, its strings into one allocation. */
+/* A copy at *to, which moves on; NULL stays NULL, and an empty string is no NULL. */
+static const uint8_t *keep_string(uint8_t **to, const uint8_t *from, size_t nbytes)
+{
+	if (from == NULL || nbytes == 0)
+		return from == NULL ? NULL : (const uint8_t *)"";
+	uint8_t *at = *to;
+	*to += nbytes;
+	return memcpy(at, from, nbytes);
+}
+
 static int keep_member(agz__stream *s)
 {
 	const agz_member *m = agz_decoder_member(s->decoder);
@@ -230,31 +240,25 @@ static int keep_member(agz__stream *s)
 		return AGZ_OK;
 	if (s->n_members == s->members_capacity) {
 		size_t n = s->members_capacity ? s->members_capacity * 2 : 4;
-		agz_member *grown = agz__realloc_array(s->members, n, sizeof(*grown));
+		agz__record *grown = agz__realloc_array(s->members, n, sizeof(*grown));
 		if (grown == NULL)
 			return fail(s, AGZ_E_NOMEM);
 		s->members = grown;
 		s->members_capacity = n;
 	}
 
-	/* Each is at most 128 MiB, by the cap on headers. `extra` comes first: its pointer is
-	 * what is freed. */
-	uint8_t *text = agz__malloc(m->extra_nbytes + m->name_nbytes + m->comment_nbytes + 1);
-	if (text == NULL)
+	/* Each is at most 128 MiB, by the cap on headers. */
+	size_t nbytes = m->extra_nbytes + m->name_nbytes + m->comment_nbytes;
+	uint8_t *to = nbytes > 0 ? agz__malloc(nbytes) : NULL;
+	if (nbytes > 0 && to == NULL)
 		return fail(s, AGZ_E_NOMEM);
-	agz_member *kept = &s->members[s->n_members++];
-	*kept = *m;
-	kept->index += s->before.members;
-	kept->in_offset += s->before.in_nbytes;
-	kept->extra = text;
-	if (m->extra != NULL)
-		memcpy(text, m->extra, m->extra_nbytes);
-	text += m->extra_nbytes;
-	if (m->name != NULL)
-		kept->name = memcpy(text, m->name, m->name_nbytes);
-	text += m->name_nbytes;
-	if (m->comment != NULL)
-		kept->comment = memcpy(text, m->comment, m->comment_nbytes);
+	agz__record *kept = &s->members[s->n_members++];
+	*kept = (agz__record){*m, to};
+	kept->member.index += s->before.members;
+	kept->member.in_offset += s->before.in_nbytes;
+	kept->member.extra = keep_string(&to, m->extra, m->extra_nbytes);
+	kept->member.name = keep_string(&to, m->name, m->name_nbytes);
+	kept->member.comment = keep_string(&to, m->comment, m->comment_nbytes);
 	return AGZ_OK;
 }
 
@@ -326,7 +330,7 @@ int agz__stream_decode(agz__stream *s, agz_output *out)
 static void drop_members(agz__stream *s)
 {
 	for (size_t i = 0; i < s->n_members; i++)
-		agz__free((void *)(uintptr_t)s->members[i].extra);
+		agz__free(s->members[i].strings);
 	agz__free(s->members);
 	s->members = NULL;
 	s->n_members = s->members_capacity = 0;

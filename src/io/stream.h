@@ -23,6 +23,12 @@ typedef struct agz__counts {
 	bool has_mtime;
 } agz__counts;
 
+/* A member that is kept, and the one piece of memory its strings lie in. */
+typedef struct agz__record {
+	agz_member member;
+	uint8_t *strings; /* NULL if it has none */
+} agz__record;
+
 typedef struct agz__stream {
 	enum agz_source kind;
 	agz__source source;      /* for paths and descriptors */
@@ -36,7 +42,7 @@ typedef struct agz__stream {
 	agz_decoder_options options;
 	char engine[24];         /* where options.engine points, if it was given */
 	agz__counts before;      /* what decoders given back have seen */
-	agz_member *members;
+	agz__record *members;
 	size_t n_members, members_capacity;
 	agz_fault fault;
 
