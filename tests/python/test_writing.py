@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gzip
 import io
+import itertools
 import os
 import random
 import zlib
@@ -18,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import KINDS, QUICK, Collect, raw_deflate, source_text
 
-# ---- byte identity ----------------------------------------------------------------------------
+# ---- byte identity ------------------------------------------------------------------------
 
 
 def gzip_file(data: bytes, level: int, mtime: int, name: str) -> bytes:
@@ -72,7 +73,7 @@ def test_how_it_is_cut_changes_nothing(
     """The stream depends on the bytes, not on the writes: GzipFile's, for the same bytes."""
     data = source_text(120_000)
     edges = [0, *sorted(cuts), len(data)]
-    parts = [data[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    parts = [data[a:b] for a, b in itertools.pairwise(edges)]
     if way == "text":
         data = data.decode("latin-1").encode("ascii", "replace")
     path = tmp_path_factory.getbasetemp() / "cut.gz"
@@ -131,7 +132,7 @@ def test_fast_compress_is_right_and_small(tmp_path: Path, level: int) -> None:
     assert len(packed) <= len(gzip.compress(data, level)) * 1.02
 
 
-# ---- headers ------------------------------------------------------------------------------------
+# ---- headers ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,7 @@ def test_the_time(tmp_path: Path) -> None:
             agz.open(path, "wb", original_filename=wrong)
 
 
-# ---- modes ----------------------------------------------------------------------------------------
+# ---- modes --------------------------------------------------------------------------------
 
 
 def test_append_is_a_further_member(tmp_path: Path, run: Any) -> None:
@@ -237,7 +238,7 @@ def test_nothing_written_is_an_empty_member(tmp_path: Path, run: Any, mode: str)
     run(main())
 
 
-# ---- flush ------------------------------------------------------------------------------------------
+# ---- flush --------------------------------------------------------------------------------
 
 
 def decoded(path: Path) -> bytes:
@@ -293,7 +294,7 @@ def test_flush_of_text(tmp_path: Path, run: Any) -> None:
     run(main())
 
 
-# ---- buffers, seeks, states ---------------------------------------------------------------------------
+# ---- buffers, seeks, states ---------------------------------------------------------------
 
 
 def test_buffers_of_any_kind(tmp_path: Path, run: Any) -> None:
@@ -361,7 +362,7 @@ def test_seek_forward_writes_zeros(tmp_path: Path, run: Any) -> None:
             with pytest.raises(ValueError, match="end"):
                 await file.seek(0, 2)
             assert await file.seek(0, 1) == 300_007
-            with pytest.raises(OSError, match="(?i)rewind"):
+            with pytest.raises(OSError, match=r"(?i)rewind"):
                 await file.rewind()
         assert gzip.decompress(path.read_bytes()) == b"ab\0\0\0c" + bytes(300_000) + b"d"
 
@@ -430,7 +431,7 @@ def test_writelines_of_what_fails_in_the_middle(tmp_path: Path, run: Any) -> Non
     run(main())
 
 
-# ---- sinks ------------------------------------------------------------------------------------------
+# ---- sinks --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
@@ -499,7 +500,7 @@ def test_closefd(run: Any) -> None:
     run(main())
 
 
-# ---- text -----------------------------------------------------------------------------------------------
+# ---- text ---------------------------------------------------------------------------------
 
 WRITTEN = ["", "a\n", "no end", "\r\n", "\n\n", "ä", "x" * 100_000 + "\n", "end\r"]
 
