@@ -85,6 +85,7 @@ class AsyncGzipBinaryFile(_agz.File):
         "_operation",
         "_original_filename",
         "_owner",
+        "_owner_cancelled",
         "_settled",
         "_sink",
         "_source",
@@ -136,7 +137,7 @@ class AsyncGzipBinaryFile(_agz.File):
             else:
                 self._source = Source(fileobj, self._chunk_size, self._max_rewind_cache_size)
         self._owner: asyncio.Task[Any] | None = None
-        self._aborting = self._opening = False
+        self._aborting = self._opening = self._owner_cancelled = False
         self._settled: list[asyncio.Future[None]] = []
         self._closing: list[asyncio.Future[None]] | None = None
         self._tail: Callable[[], bytes] | None = None
@@ -197,6 +198,8 @@ class AsyncGzipBinaryFile(_agz.File):
             )
         if path is not None:
             await self._opened()
+        elif self._sink is not None:
+            await self.write(b"")  # passes on the header
 
     def _fname(self) -> bytes | None:
         if self._original_filename is not None:
@@ -329,16 +332,12 @@ class AsyncGzipBinaryFile(_agz.File):
             if not waiter.done():
                 waiter.set_result(None)
         elif owner is not None:
-            owner.cancel()
+            self._owner_cancelled = owner.cancel()
         while self._running is not None:
             try:
                 await self._next_end()
             except asyncio.CancelledError as error:
                 cancelled = error
-        if waiter is None and owner is not None:
-            # The request is used up however the call has ended, so that a timeout around it
-            # still tells its own expiry from a cancellation.
-            owner.uncancel()
         self._aborting = False
         if self._source is not None:
             await self._source.stop()
@@ -368,10 +367,9 @@ class AsyncGzipBinaryFile(_agz.File):
             operation.undo()
             if not self._aborting:
                 raise
-            if isinstance(error, asyncio.CancelledError) and self._cancelled_elsewhere():
-                raise
             raise self._aborted(operation) from error
         finally:
+            self._use_up_cancellation()
             self._owner = None
             self._end(operation)
             settled, self._settled = self._settled, []
@@ -381,14 +379,17 @@ class AsyncGzipBinaryFile(_agz.File):
         operation.undo()
         raise self._aborted(operation)
 
-    def _cancelled_elsewhere(self) -> bool:
-        """True if somebody else than _abort_running() asked to cancel this task."""
-        task = asyncio.current_task()
-        return task is not None and task.cancelling() > 1
+    def _use_up_cancellation(self) -> None:
+        """Takes back what _abort_running() asked of this task, however its call has ended; so
+        that a timeout around it still tells its own expiry from a cancellation."""
+        if self._owner_cancelled and self._owner is not None:
+            self._owner.uncancel()
+        self._owner_cancelled = False
 
     @staticmethod
     def _aborted(operation: _agz.Operation) -> OSError:
-        return OSError(f"{operation.verb} aborted because the gzip file was closed")
+        verb = "read" if operation.verb == "seek" else operation.verb
+        return OSError(f"{verb} aborted because the gzip file was closed")
 
     async def _supply(self, need: int, verb: str) -> None:
         if need == _WAKE:
@@ -431,6 +432,24 @@ class AsyncGzipBinaryFile(_agz.File):
                 raise OSError(f"Unexpected error during flush: {error}") from error
             raise
 
+    async def flush(self) -> None:
+        """Write all that was accepted to the file, so that it can be decoded."""
+        if self._state == "new" and self._writes:
+            return
+        await super().flush()
+        if self._sink is not None:
+            try:
+                await self._sink.flush()
+            except BaseException:
+                self._break()
+                raise
+
+    async def abandon(self) -> None:
+        """Let go of everything at once, and of a read that was left running."""
+        self._dispose(False)
+        if self._source is not None:
+            await self._source.stop()
+
     # ---- the rest of a file ------------------------------------------------------------
 
     async def rewind(self) -> None:
@@ -440,9 +459,10 @@ class AsyncGzipBinaryFile(_agz.File):
         await self.seek(0)
 
     @property
-    def name(self) -> Filename:
-        """The path as it was given, or None."""
-        return self._filename
+    def name(self) -> Any:
+        """The path as it was given, or what a file object says is its name, or None."""
+        end = self._source or self._sink
+        return self._filename if end is None or self._filename is not None else end.name
 
     @property
     def closed(self) -> bool:
@@ -455,7 +475,9 @@ class AsyncGzipBinaryFile(_agz.File):
         return self._writes
 
     def seekable(self) -> bool:
-        return True
+        """Whether seek() can go back; of a file object, whether it says so, or what was
+        read is kept."""
+        return self._source is None or self._source.rewindable()
 
     def isatty(self) -> bool:
         return False

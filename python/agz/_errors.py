@@ -51,7 +51,7 @@ def broken(seekable: bool) -> OSError:
     """For a reader whose stream failed, once what was decoded before has been read."""
     recovery = "seek to 0 to recover, or " if seekable else ""
     return OSError(
-        "read stream is broken after a failed or cancelled read; "
+        "read stream is broken after failed or cancelled decompression; "
         f"{recovery}close and reopen the gzip file"
     )
 

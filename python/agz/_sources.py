@@ -32,6 +32,10 @@ class _End:
         number: int = method()
         return number
 
+    @property
+    def name(self) -> Any:
+        return getattr(self.fileobj, "name", None)
+
     async def close(self) -> None:
         method = getattr(self.fileobj, "close", None)
         if method is not None:
@@ -166,6 +170,12 @@ class Sink(_End):
     """Takes compressed bytes by `await fileobj.write(data)`, again after a short write."""
 
     __slots__ = ()
+
+    async def flush(self) -> None:
+        """Calls the object's flush(), if it has one."""
+        method = getattr(self.fileobj, "flush", None)
+        if method is not None:
+            await _maybe_await(method())
 
     async def write(self, file: File) -> None:
         """Passes on file._block; what is left of it after a failure stays there."""

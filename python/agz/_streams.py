@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from ._arguments import (
@@ -15,6 +16,7 @@ from ._arguments import (
     check_original_filename,
 )
 from ._binary import AsyncGzipBinaryFile
+from .codec import exact_bytes
 
 _DEFAULT_OUTPUT_CHUNK_SIZE = 256 * 1024
 
@@ -33,7 +35,13 @@ class _Items:
     async def next(self) -> bytes:
         """The next item that is not empty, b"" at the end."""
         if self._iterator is None:
-            self._iterator = aiter(self._iterable)
+            iterator: object = self._iterable.__aiter__()
+            if not isinstance(iterator, AsyncIterator):
+                raise TypeError(
+                    "source.__aiter__() must return an asynchronous iterator, not "
+                    f"{type(iterator).__name__}"
+                )
+            self._iterator = iterator
         while True:
             self._count += 1
             if self._count % _ITEMS_A_TURN == 0:
@@ -44,8 +52,8 @@ class _Items:
                 return b""
             if not isinstance(item, bytes):
                 raise TypeError(f"source items must be bytes, not {type(item).__name__}")
-            if item:
-                return item if type(item) is bytes else bytes(memoryview(item))
+            if data := exact_bytes(item):
+                return data
 
     async def read(self, size: int = -1) -> bytes:
         """The same, as the reading side of a file asks for it."""
@@ -102,12 +110,10 @@ async def _decompress(items: _Items, size: int, bound: int | None) -> AsyncGener
     file = AsyncGzipBinaryFile(
         None, "rb", fileobj=items, max_decompressed_size=bound, max_rewind_cache_size=1
     )
-    try:
+    async with _ending(file, items):
         await file.open()
         while chunk := await file.read1(size):
             yield chunk
-    finally:
-        await _end(file, items)
 
 
 def compress_chunks(
@@ -147,9 +153,8 @@ def compress_chunks(
 async def _compress(
     items: _Items, file: AsyncGzipBinaryFile, blocks: _Blocks, size: int
 ) -> AsyncGenerator[bytes, None]:
-    try:
+    async with _ending(file, items):
         await file.open()
-        await file.write(b"")
         while True:
             for chunk in blocks.take(size):
                 yield chunk
@@ -160,11 +165,17 @@ async def _compress(
         await file.close()
         for chunk in blocks.take(size):
             yield chunk
-    finally:
-        await _end(file, items)
 
 
-async def _end(file: AsyncGzipBinaryFile, items: _Items) -> None:
+@asynccontextmanager
+async def _ending(file: AsyncGzipBinaryFile, items: _Items) -> AsyncGenerator[None, None]:
     """Closes file and source; an error of the source's close counts only after success."""
-    file._dispose(False)
+    try:
+        yield
+    except BaseException:
+        await file.abandon()
+        with suppress(Exception):
+            await items.aclose()
+        raise
+    await file.abandon()
     await items.aclose()

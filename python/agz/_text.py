@@ -198,7 +198,8 @@ class AsyncGzipTextFile(_agz.TextFile):
         return self._batches(size)
 
     async def _batches(self, hint: int) -> AsyncIterator[list[str]]:
-        while lines := await self.readlines(hint):
+        # readlines() goes past its hint; a batch ends where it has reached it.
+        while lines := await self.readlines(max(1, hint - 1)):
             yield lines
 
     # ---- the rest of a file ------------------------------------------------------------
@@ -219,8 +220,8 @@ class AsyncGzipTextFile(_agz.TextFile):
         return self._errors
 
     @property
-    def name(self) -> Filename:
-        """The path as it was given, or None."""
+    def name(self) -> Any:
+        """The path as it was given, or what a file object says is its name, or None."""
         return self._binary.name
 
     @property
@@ -233,7 +234,7 @@ class AsyncGzipTextFile(_agz.TextFile):
         return self._binary.closed
 
     @property
-    def _filename(self) -> Filename:
+    def _filename(self) -> Any:
         return self._binary.name
 
     def readable(self) -> bool:

@@ -37,7 +37,10 @@ _ENDS = 1
 
 @runtime_checkable
 class CodecOperation(Protocol):
-    """An iterator over the chunks of one operation, which can be closed early."""
+    """An iterator over the chunks of one operation, which can be closed early.
+
+    Like its codec it is not thread-safe.
+    """
 
     __slots__ = ()
 
@@ -129,17 +132,20 @@ class _Codec:
             yield chunk
 
 
-def _exact_bytes(data: object) -> bytes:
-    """Bytes as they are; a subclass by its raw buffer, none of its methods asked."""
+def exact_bytes(data: object) -> bytes:
+    """Bytes as they are; of a subclass its raw buffer: none of its methods is asked."""
     if type(data) is bytes:
         return data
     if isinstance(data, bytes):
         return bytes(memoryview(data))
-    raise TypeError(f"data must be bytes, not {type(data).__name__}")
+    raise TypeError(f"codec input must be bytes, not {type(data).__name__}")
 
 
 class GzipEncoder(_Codec):
-    """Makes one gzip member: start(), feed() and flush() any number of times, finish()."""
+    """Makes one gzip member: start(), feed() and flush() any number of times, finish().
+
+    An instance and its operations are not thread-safe.
+    """
 
     __slots__ = ("_crc32", "_finished", "_input_size", "_make", "_started")
 
@@ -182,7 +188,7 @@ class GzipEncoder(_Codec):
         """Compresses data (bytes); what comes out may come later."""
         self._ready()
         self._check_started("feeding")
-        return self._begin(self._feed(_exact_bytes(data)))
+        return self._begin(self._feed(exact_bytes(data)))
 
     def _feed(self, data: bytes) -> Iterator[bytes]:
         self._core.feed(data)
@@ -239,7 +245,10 @@ class GzipEncoder(_Codec):
 
 
 class GzipDecoder(_Codec):
-    """Decodes a gzip stream of any number of members: feed() its bytes, then finish()."""
+    """Decodes a gzip stream of any number of members: feed() its bytes, then finish().
+
+    An instance and its operations are not thread-safe.
+    """
 
     __slots__ = ("_collect", "_compressed_size", "_counts", "_finished", "_members")
 
@@ -263,7 +272,7 @@ class GzipDecoder(_Codec):
     def feed(self, data: bytes) -> CodecOperation:
         """Decodes data (bytes). Its chunks are not validated before finish() is exhausted."""
         self._check()
-        data = _exact_bytes(data)
+        data = exact_bytes(data)
         self._compressed_size += len(data)
         return self._begin(self._feed(data))
 

@@ -95,6 +95,16 @@ int agzpy_size_arg(const char *method, const char *name, PyObject *const *args,
 
 /* ---- answering ----------------------------------------------------------------------- */
 
+void agzpy_give_back(File *file)
+{
+	if (file->undo == NULL)
+		return;
+	agz_cursor_reset(file->undo);
+	if (file->undo == file->cursor)
+		file->pos = file->undo_pos;
+	file->undo = NULL;
+}
+
 /* The file's Ready if nobody else holds it, else a new one. */
 static Ready *ready_for(File *file)
 {
@@ -106,6 +116,8 @@ static Ready *ready_for(File *file)
 		Py_INCREF(r);
 		return r;
 	}
+	if (r != NULL)
+		r->file = NULL; /* no longer the newest */
 	PyTypeObject *type = (PyTypeObject *)file->state_of_module->ready_type;
 	r = (Ready *)type->tp_alloc(type, 0);
 	if (r == NULL)
@@ -134,6 +146,7 @@ PyObject *agzpy_ready(File *file, PyObject *value)
 	}
 	r->value = value;
 	r->error = error;
+	r->file = value != NULL ? file : NULL;
 	r->pause = value != NULL && agzpy_turn_is_due(file->waker);
 	return (PyObject *)r;
 }
@@ -179,29 +192,47 @@ static PyObject *answer_later(File *file, Call *call)
 	return coroutine;
 }
 
+static void begin(File *file, Call *call)
+{
+	call->start = file->pos;
+	if (call->cursor != NULL)
+		agz_cursor_mark(call->cursor);
+}
+
 static void undo(File *file, Call *call)
 {
-	if (call->undo == NULL)
+	if (call->undo != NULL)
+		call->undo(file, call);
+	if (call->cursor == NULL)
 		return;
-	PyObject *type, *value, *traceback;
-	PyErr_Fetch(&type, &value, &traceback);
-	call->undo(file, call);
-	PyErr_Restore(type, value, traceback);
+	agz_cursor_reset(call->cursor);
+	if (call->cursor == file->cursor)
+		file->pos = call->start;
 }
 
 PyObject *agzpy_answer(File *file, Call *call)
 {
 	PyObject *result = NULL;
+	/* An answer that nobody waits for any more was never given. */
+	if (file->ready != NULL && file->ready->value != NULL && Py_REFCNT(file->ready) == 1)
+		agzpy_give_back(file);
+	file->undo = NULL;
 	int rc = guard(file, call->wants, call->verb);
 	if (rc == 0) {
-		call->start = file->pos;
+		begin(file, call);
 		call->tries = 1;
 		rc = call->step(file, call, &result);
 		call->tries = 0;
-		if (rc != 0)
+		if (rc != 0) {
+			PyObject *type, *value, *traceback;
+			PyErr_Fetch(&type, &value, &traceback);
 			undo(file, call);
+			PyErr_Restore(type, value, traceback);
+		}
 		if (rc > 0)
 			return answer_later(file, call);
+		file->undo = call->cursor;
+		file->undo_pos = call->start;
 	}
 	call_clear(call);
 	return agzpy_ready(file, rc < 0 ? NULL : result);
@@ -465,6 +496,7 @@ static void dispose(File *file)
 	file->writer = NULL;
 	file->cursor = NULL;
 	file->seeking = 0;
+	file->undo = NULL;
 	agz_reader_close(reader);
 	agz_writer_close(writer);
 	agz_cursor_free(cursor);
@@ -566,7 +598,8 @@ static PyObject *file_begin(PyObject *self, PyObject *operation)
 	Call *call = &((Operation *)operation)->call;
 	if (guard(file, call->wants, call->verb) < 0)
 		return NULL;
-	call->start = file->pos;
+	begin(file, call);
+	file->undo = NULL;
 	file->running = Py_NewRef(operation);
 	Py_RETURN_NONE;
 }
@@ -574,8 +607,12 @@ static PyObject *file_begin(PyObject *self, PyObject *operation)
 static PyObject *file_end(PyObject *self, PyObject *operation)
 {
 	File *file = (File *)self;
-	if (file->running == operation)
+	if (file->running == operation) {
+		Call *call = &((Operation *)operation)->call;
+		if (call->cursor != NULL && file->state == call->wants)
+			agz_cursor_unmark(call->cursor);
 		Py_CLEAR(file->running);
+	}
 	if (file->waker != NULL)
 		agzpy_turn_taken(file->waker);
 	Py_RETURN_NONE;
@@ -636,6 +673,8 @@ static void file_dealloc(PyObject *self)
 		return;
 	PyTypeObject *type = Py_TYPE(self);
 	PyObject_GC_UnTrack(self);
+	if (((File *)self)->ready != NULL)
+		((File *)self)->ready->file = NULL;
 	(void)file_clear(self);
 	type->tp_free(self);
 	Py_DECREF(type);
@@ -653,7 +692,7 @@ static PyObject *file_get_mtime(PyObject *self, void *unused)
 	(void)unused;
 	File *file = (File *)self;
 	uint32_t mtime;
-	if (file->reader == NULL || !agz_reader_mtime(file->reader, &mtime))
+	if (file->reader == NULL || !file->asked || !agz_reader_mtime(file->reader, &mtime))
 		Py_RETURN_NONE;
 	return PyLong_FromUnsignedLong(mtime);
 }

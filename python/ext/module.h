@@ -54,6 +54,7 @@ typedef struct Ready {
 	PyObject *value;  /* the answer; NULL when it was given */
 	PyObject *error;  /* or an exception to raise */
 	Waker *waker;     /* told that the loop had a turn, when `pause` is over */
+	struct File *file; /* borrowed, while it is that file's newest answer; else NULL */
 	int pause;        /* suspend once first, so that other tasks run */
 } Ready;
 
@@ -91,6 +92,9 @@ enum file_state {
 	FILE_CLOSED
 };
 
+/* Nobody has taken the answer: what the call read is there for the next one. */
+void agzpy_give_back(struct File *file);
+
 typedef struct File {
 	PyObject_HEAD
 	State *state_of_module;
@@ -104,6 +108,9 @@ typedef struct File {
 	uint64_t pos;        /* the caller's place, in decompressed bytes */
 	Waker *waker;
 	Ready *ready;        /* reused while nobody else holds it */
+	agz_cursor *undo;    /* what the newest answer was read from, or NULL ... */
+	uint64_t undo_pos;   /* ... and where */
+	int asked;           /* something was asked of the reader */
 	PyObject *waiter;    /* the future of the task that waits, or NULL */
 	PyObject *running;   /* the operation that holds the file, or NULL */
 	PyObject *large;     /* a bytes that the worker fills, or NULL */
@@ -137,8 +144,11 @@ typedef struct Call Call;
 struct Call {
 	/* Does what it can now. Called again with the same Call after a need was met. */
 	int (*step)(File *file, Call *call, PyObject **result);
-	/* Puts back what a call that failed or was cancelled had taken; may be NULL. */
+	/* Forgets the progress of a call that failed or was cancelled, beside `cursor`. */
 	void (*undo)(File *file, Call *call);
+	/* What it reads from, marked where it began: undoing goes back there. NULL: it does
+	 * not, or no more. */
+	agz_cursor *cursor;
 	enum file_state wants; /* the state the file has to be in */
 	/* Writing: makes call->view the bytes of an item. 0, or -1 and an exception. */
 	int (*fill)(Call *call, PyObject *item);
@@ -150,7 +160,8 @@ struct Call {
 	Py_ssize_t goal;    /* of a seek: the offset as it was given */
 	uint64_t target;    /* of a seek: the absolute offset */
 	Py_ssize_t done;    /* progress */
-	uint64_t start;     /* file->pos when it began, for undo */
+	uint64_t start;     /* file->pos when it began */
+	int apart;          /* file->pos is not the place in `cursor` */
 	int tries;          /* not awaited yet: nothing may be left under way */
 	int stage;          /* which part of the call comes next; 0 at first */
 };

@@ -18,12 +18,14 @@
 enum {
 	LARGE_NBYTES = 1 << 20,   /* from here on a read is decoded straight into its result */
 	PEEK_NBYTES = 64 << 10,
+	MOST_PEEK_NBYTES = 128 << 20,
 	LINES_A_LOOK = 64         /* lines between two looks at the clock */
 };
 
 int agzpy_pull(File *file)
 {
 	agz_block *block;
+	file->asked = 1;
 	int rc = agz_reader_take(file->reader, &block);
 	switch (rc) {
 	case AGZ_OK:
@@ -133,6 +135,12 @@ int agzpy_settle(File *file)
 			return -1;
 	}
 	return NEED_NOTHING;
+}
+
+static Call reading(File *file, int (*step)(File *, Call *, PyObject **))
+{
+	return (Call){
+		.step = step, .cursor = file->cursor, .wants = FILE_READING, .verb = "read"};
 }
 
 /* ---- read(size) --------------------------------------------------------------------------- */
@@ -259,6 +267,9 @@ int agzpy_read_step(File *file, Call *call, PyObject **result)
 	if (large) {
 		if (large_begin(file, call->size) < 0)
 			return -1;
+		/* From here on it is file->large that goes back. */
+		agz_cursor_unmark(file->cursor);
+		call->cursor = NULL;
 		call->stage = READ_LARGE;
 		return large_step(file, call, result);
 	}
@@ -270,7 +281,7 @@ PyObject *agzpy_file_read(PyObject *self, PyObject *const *args, Py_ssize_t narg
                           PyObject *kwnames)
 {
 	File *file = (File *)self;
-	Call call = {.step = agzpy_read_step, .wants = FILE_READING, .verb = "read"};
+	Call call = reading(file, agzpy_read_step);
 	if (agzpy_size_arg("read", "size", args, nargs, kwnames, &call.size) < 0)
 		return agzpy_ready(file, NULL);
 	return agzpy_answer(file, &call);
@@ -306,7 +317,7 @@ PyObject *agzpy_file_read1(PyObject *self, PyObject *const *args, Py_ssize_t nar
                            PyObject *kwnames)
 {
 	File *file = (File *)self;
-	Call call = {.step = read1_step, .wants = FILE_READING, .verb = "read"};
+	Call call = reading(file, read1_step);
 	if (agzpy_size_arg("read1", "size", args, nargs, kwnames, &call.size) < 0)
 		return agzpy_ready(file, NULL);
 	return agzpy_answer(file, &call);
@@ -336,9 +347,13 @@ PyObject *agzpy_file_peek(PyObject *self, PyObject *const *args, Py_ssize_t narg
                           PyObject *kwnames)
 {
 	File *file = (File *)self;
-	Call call = {.step = peek_step, .wants = FILE_READING, .verb = "read"};
+	Call call = reading(file, peek_step);
 	if (agzpy_size_arg("peek", "size", args, nargs, kwnames, &call.size) < 0)
 		return agzpy_ready(file, NULL);
+	if (call.size > MOST_PEEK_NBYTES) {
+		PyErr_SetString(PyExc_ValueError, "peek size must be <= 134217728 bytes (128 MiB)");
+		return agzpy_ready(file, NULL);
+	}
 	return agzpy_answer(file, &call);
 }
 
@@ -370,7 +385,8 @@ static PyObject *readinto(PyObject *self, const char *name, Py_ssize_t kind,
                           PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
 	File *file = (File *)self;
-	Call call = {.step = readinto_step, .wants = FILE_READING, .verb = "read", .size = kind};
+	Call call = reading(file, readinto_step);
+	call.size = kind;
 	PyObject *target;
 	if (agzpy_one_arg(name, "b", args, nargs, kwnames, &target) < 0)
 		return agzpy_ready(file, NULL);
@@ -398,7 +414,7 @@ PyObject *agzpy_file_readinto1(PyObject *self, PyObject *const *args, Py_ssize_t
 
 /* ---- lines ------------------------------------------------------------------------------------ */
 
-/* The next line: NEED_NOTHING and *line, a need, AT_END (nothing is left), or -1. */
+/* The next line: NEED_NOTHING and *line, a need, AT_END (nothing is left), AT_FAULT, or -1. */
 static int next_line(File *file, size_t limit, agz_line *line)
 {
 	unsigned flags = 0;
@@ -411,8 +427,6 @@ static int next_line(File *file, size_t limit, agz_line *line)
 		if (flags != 0)
 			return AT_END;
 		rc = agzpy_pull(file);
-		if (rc == AT_FAULT)
-			return agzpy_raise_fault(file);
 		if (rc == AT_END)
 			flags = AGZ_LINES_END;
 		else if (rc != NEED_NOTHING)
@@ -439,7 +453,7 @@ static int readline_step(File *file, Call *call, PyObject **result)
 	else if (rc == NEED_NOTHING)
 		*result = line_bytes(file, &line);
 	else
-		return rc;
+		return rc == AT_FAULT ? agzpy_raise_fault(file) : rc;
 	return *result == NULL ? -1 : NEED_NOTHING;
 }
 
@@ -447,7 +461,7 @@ PyObject *agzpy_file_readline(PyObject *self, PyObject *const *args, Py_ssize_t 
                               PyObject *kwnames)
 {
 	File *file = (File *)self;
-	Call call = {.step = readline_step, .wants = FILE_READING, .verb = "read"};
+	Call call = reading(file, readline_step);
 	if (agzpy_size_arg("readline", "limit", args, nargs, kwnames, &call.size) < 0)
 		return agzpy_ready(file, NULL);
 	return agzpy_answer(file, &call);
@@ -465,7 +479,7 @@ static int anext_step(File *file, Call *call, PyObject **result)
 		return -1;
 	}
 	if (rc != NEED_NOTHING)
-		return rc;
+		return rc == AT_FAULT ? agzpy_raise_fault(file) : rc;
 	*result = line_bytes(file, &line);
 	return *result == NULL ? -1 : NEED_NOTHING;
 }
@@ -473,7 +487,7 @@ static int anext_step(File *file, Call *call, PyObject **result)
 PyObject *agzpy_file_anext(PyObject *self)
 {
 	File *file = (File *)self;
-	Call call = {.step = anext_step, .wants = FILE_READING, .verb = "read"};
+	Call call = reading(file, anext_step);
 	if (file->reader != NULL)
 		agz_reader_want_lines(file->reader);
 	else if (file->state == FILE_CLOSED) {
@@ -493,12 +507,13 @@ static int readlines_step(File *file, Call *call, PyObject **result)
 		call->object = PyList_New(0);
 		if (call->object == NULL)
 			return -1;
-		agz_cursor_mark(file->cursor);
 	}
 	for (int n = 1;; n++) {
 		agz_line line;
 		rc = next_line(file, 0, &line);
-		if (rc == AT_END)
+		if (rc == AT_FAULT && !(file->fault_raised && call->done > 0))
+			return agzpy_raise_fault(file);
+		if (rc == AT_END || rc == AT_FAULT)
 			break;
 		if (rc != NEED_NOTHING)
 			return rc;
@@ -516,7 +531,6 @@ static int readlines_step(File *file, Call *call, PyObject **result)
 		if (n % LINES_A_LOOK == 0 && agzpy_turn_is_due(file->waker))
 			return NEED_TURN;
 	}
-	agz_cursor_unmark(file->cursor);
 	*result = call->object;
 	call->object = NULL;
 	return NEED_NOTHING;
@@ -524,23 +538,17 @@ static int readlines_step(File *file, Call *call, PyObject **result)
 
 static void readlines_undo(File *file, Call *call)
 {
-	if (call->object == NULL)
-		return;
+	(void)file;
 	Py_CLEAR(call->object);
 	call->done = 0;
-	agz_cursor_reset(file->cursor);
-	agz_cursor_unmark(file->cursor);
-	file->pos = call->start;
 }
 
 PyObject *agzpy_file_readlines(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                PyObject *kwnames)
 {
 	File *file = (File *)self;
-	Call call = {.step = readlines_step,
-	             .undo = readlines_undo,
-	             .wants = FILE_READING,
-	             .verb = "read"};
+	Call call = reading(file, readlines_step);
+	call.undo = readlines_undo;
 	if (agzpy_size_arg("readlines", "hint", args, nargs, kwnames, &call.size) < 0)
 		return agzpy_ready(file, NULL);
 	if (file->reader != NULL)

@@ -26,6 +26,7 @@ static PySendResult ready_send(PyObject *self, PyObject *arg, PyObject **result)
 	if (r->value != NULL) {
 		*result = r->value;
 		r->value = NULL;
+		r->file = NULL;
 		return PYGEN_RETURN;
 	}
 	if (r->error != NULL) {
@@ -67,10 +68,22 @@ static PyObject *ready_next(PyObject *self)
 	return ready_send_method(self, Py_None);
 }
 
+/* The answer was not taken: cancelled before it was awaited, say. */
+static void drop_answer(Ready *r)
+{
+	r->pause = 0;
+	if (r->value != NULL && r->file != NULL)
+		agzpy_give_back(r->file);
+	r->file = NULL;
+	Py_CLEAR(r->value);
+	Py_CLEAR(r->error);
+}
+
 static int ready_clear(PyObject *self)
 {
 	Ready *r = (Ready *)self;
 	r->pause = 0;
+	r->file = NULL;
 	Py_CLEAR(r->value);
 	Py_CLEAR(r->error);
 	Py_CLEAR(r->waker);
@@ -80,10 +93,7 @@ static int ready_clear(PyObject *self)
 static PyObject *ready_close(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	Ready *r = (Ready *)self;
-	r->pause = 0;
-	Py_CLEAR(r->value);
-	Py_CLEAR(r->error);
+	drop_answer((Ready *)self);
 	Py_RETURN_NONE;
 }
 
@@ -93,8 +103,7 @@ static PyObject *ready_throw(PyObject *self, PyObject *const *args, Py_ssize_t n
 		PyErr_SetString(PyExc_TypeError, "throw() takes one to three arguments");
 		return NULL;
 	}
-	PyObject *closed = ready_close(self, NULL);
-	Py_XDECREF(closed);
+	drop_answer((Ready *)self);
 	PyObject *type = args[0], *value = nargs > 1 ? args[1] : Py_None;
 	if (PyExceptionInstance_Check(type)) {
 		PyErr_SetObject((PyObject *)Py_TYPE(type), type);

@@ -16,7 +16,7 @@
 #include <structmember.h>
 #include <string.h>
 
-enum { LINES_A_LOOK = 64, DECODE_NBYTES = 64 << 10 };
+enum { LINES_A_LOOK = 64, DECODE_NBYTES = 64 << 10, MAX_SPANS = 8 };
 
 enum text_kind { TEXT_UTF8, TEXT_ASCII, TEXT_LATIN1, TEXT_DECODER };
 
@@ -32,7 +32,6 @@ typedef struct Text {
 	int decoder_ended;
 	PyObject *spans;         /* TEXT_DECODER: where the characters in `cursor` come from, a
 	                            list of (byte offset, decoder state, bytes of UTF-8) */
-	int marked;              /* a mark is set: spans that were left may be needed again */
 	PyObject *encoder;       /* TEXT_DECODER, writing */
 	PyObject *write_newline; /* what "\n" is written as, or NULL */
 	unsigned seen;           /* AGZ_SAW_* of what read() handed out */
@@ -162,7 +161,7 @@ static int prune_spans(Text *t)
 		ahead = ahead > n ? ahead - n : 0;
 		i--;
 	}
-	return t->marked ? 0 : PyList_SetSlice(t->spans, 0, i, NULL);
+	return PyList_SetSlice(t->spans, 0, i, NULL);
 }
 
 /* A str, as UTF-8 behind the own cursor; the File is at its first byte still. */
@@ -177,7 +176,7 @@ static int append_str(Text *t, PyObject *str, PyObject *state_before)
 	size_t nbytes = (size_t)PyBytes_GET_SIZE(bytes);
 	PyObject *span = Py_BuildValue("KOn", (unsigned long long)t->file->pos, state_before,
 	                               (Py_ssize_t)nbytes);
-	int rc = span == NULL || prune_spans(t) < 0 ? -1 : PyList_Append(t->spans, span);
+	int rc = span == NULL ? -1 : PyList_Append(t->spans, span);
 	Py_XDECREF(span);
 	if (rc < 0) {
 		Py_DECREF(bytes);
@@ -319,8 +318,6 @@ static int next_line(Text *t, size_t limit, agz_line *line)
 		if (flags != 0)
 			return AT_END;
 		rc = text_pull(t);
-		if (rc == AT_FAULT)
-			return agzpy_raise_fault(t->file);
 		if (rc == AT_END)
 			flags = AGZ_LINES_END;
 		else if (rc != NEED_NOTHING)
@@ -340,14 +337,12 @@ static void put_back(Text *t, const void *ptr, size_t nbytes)
 	PyErr_Restore(type, value, traceback);
 }
 
-/* The line as a str; if it cannot be decoded, the cursor stays before it. */
+/* The line as a str. One that cannot be decoded is gone back to by undoing the call. */
 static PyObject *take_line(Text *t, const agz_line *line)
 {
 	PyObject *str = line_str(t, line);
 	if (str != NULL)
 		moved(t, line->nbytes);
-	else
-		put_back(t, line->ptr, line->nbytes);
 	return str;
 }
 
@@ -395,9 +390,11 @@ static int limited_line(Text *t, size_t limit, PyObject **result)
 	}
 	*result = decode(t, (const char *)line.ptr, keep);
 	if (*result == NULL)
-		keep = 0;
-	put_back(t, line.ptr + keep, line.nbytes - keep);
-	moved(t, keep);
+		return -1;
+	/* Back to where the line began, and on by what was handed out. */
+	agz_cursor *cursor = cursor_of(t);
+	agz_cursor_reset(cursor);
+	moved(t, agz_cursor_skip(cursor, keep));
 	return *result == NULL ? -1 : NEED_NOTHING;
 }
 
@@ -417,6 +414,8 @@ static int readline_step(File *file, Call *call, PyObject **result)
 		if (rc == NEED_NOTHING)
 			*result = take_line(t, &line);
 	}
+	if (rc == AT_FAULT)
+		return agzpy_raise_fault(file);
 	if (rc == AT_END) {
 		*result = Py_NewRef(t->state->empty_str);
 		rc = NEED_NOTHING;
@@ -436,7 +435,7 @@ static int anext_step(File *file, Call *call, PyObject **result)
 		return -1;
 	}
 	if (rc != NEED_NOTHING)
-		return rc;
+		return rc == AT_FAULT ? agzpy_raise_fault(file) : rc;
 	*result = take_line(t, &line);
 	return *result == NULL ? -1 : NEED_NOTHING;
 }
@@ -452,21 +451,19 @@ static int readlines_step(File *file, Call *call, PyObject **result)
 		call->object = PyList_New(0);
 		if (call->object == NULL)
 			return -1;
-		agz_cursor_mark(cursor_of(t));
-		t->marked = 1;
 	}
 	for (int n = 1;; n++) {
 		agz_line line;
 		rc = next_line(t, 0, &line);
-		if (rc == AT_END)
+		if (rc == AT_FAULT && !(file->fault_raised && call->done > 0))
+			return agzpy_raise_fault(file);
+		if (rc == AT_END || rc == AT_FAULT)
 			break;
 		if (rc != NEED_NOTHING)
 			return rc;
-		/* One that cannot be decoded is not put back: undo goes back to the mark. */
-		PyObject *str = line_str(t, &line);
+		PyObject *str = take_line(t, &line);
 		if (str == NULL)
 			return -1;
-		moved(t, line.nbytes);
 		Py_ssize_t length = PyUnicode_GET_LENGTH(str);
 		rc = PyList_Append(call->object, str);
 		Py_DECREF(str);
@@ -478,8 +475,6 @@ static int readlines_step(File *file, Call *call, PyObject **result)
 		if (n % LINES_A_LOOK == 0 && agzpy_turn_is_due(file->waker))
 			return NEED_TURN;
 	}
-	agz_cursor_unmark(cursor_of(t));
-	t->marked = 0;
 	*result = call->object;
 	call->object = NULL;
 	return NEED_NOTHING;
@@ -487,16 +482,9 @@ static int readlines_step(File *file, Call *call, PyObject **result)
 
 static void readlines_undo(File *file, Call *call)
 {
-	Text *t = (Text *)call->owner;
-	if (call->object == NULL)
-		return;
+	(void)file;
 	Py_CLEAR(call->object);
 	call->done = 0;
-	agz_cursor_reset(cursor_of(t));
-	agz_cursor_unmark(cursor_of(t));
-	t->marked = 0;
-	if (t->kind != TEXT_DECODER)
-		file->pos = call->start;
 }
 
 /* ---- read(size) ------------------------------------------------------------------------------------ */
@@ -508,20 +496,22 @@ static int read_some_step(File *file, Call *call, PyObject **result)
 {
 	Text *t = (Text *)call->owner;
 	size_t limit = (size_t)call->size;
-	int rc = agzpy_settle(file), ends = call->stage == READ_AT_END;
+	int rc = agzpy_settle(file), ends = call->stage == READ_AT_END, broken = 0;
 	if (rc != NEED_NOTHING)
 		return rc;
 	if (call->done == 0)
 		call->done = call->size;
 	for (;;) {
 		agz_cursor *cursor = cursor_of(t);
-		while (!ends && agz_cursor_nbytes(cursor) < (size_t)call->done) {
+		while (!ends && !broken && agz_cursor_nbytes(cursor) < (size_t)call->done) {
 			rc = text_pull(t);
 			if (rc == AT_FAULT &&
 			    !(file->fault_raised && agz_cursor_nbytes(cursor) > 0))
 				return agzpy_raise_fault(file);
-			if (rc == AT_END || rc == AT_FAULT)
+			if (rc == AT_END)
 				ends = 1;
+			else if (rc == AT_FAULT)
+				broken = 1;
 			else if (rc != NEED_NOTHING)
 				return rc;
 		}
@@ -539,7 +529,11 @@ static int read_some_step(File *file, Call *call, PyObject **result)
 			(void)agz_cursor_peek(cursor, copy, have);
 		}
 		size_t nbytes = measure(t, ptr, have, limit, ends, &count);
-		if (count < limit && !ends) {
+		if (broken && count == 0) {
+			PyMem_Free(copy);
+			return agzpy_raise_fault(file);
+		}
+		if (count < limit && !ends && !broken) {
 			PyMem_Free(copy);
 			call->done = (Py_ssize_t)(have + (limit - count));
 			continue;
@@ -589,8 +583,19 @@ static int read_all_step(File *file, Call *call, PyObject **result)
 	int rc = agzpy_read_step(file, call, &bytes);
 	if (rc != NEED_NOTHING)
 		return rc;
-	size_t nbytes = (size_t)PyBytes_GET_SIZE(bytes);
-	*result = run_str(t, PyBytes_AS_STRING(bytes), nbytes);
+	size_t nbytes = (size_t)PyBytes_GET_SIZE(bytes), whole = nbytes;
+	if (file->fault_raised && t->kind == TEXT_UTF8) {
+		/* What was decoded before a fault may end in half a character. */
+		int cut = 0;
+		size_t valid = agz_utf8_valid(PyBytes_AS_STRING(bytes), nbytes, &cut);
+		if (cut)
+			whole = valid;
+		if (whole == 0 && nbytes > 0) {
+			Py_DECREF(bytes);
+			return agzpy_raise_fault(file);
+		}
+	}
+	*result = run_str(t, PyBytes_AS_STRING(bytes), whole);
 	if (*result != NULL) {
 		Py_DECREF(bytes);
 		return NEED_NOTHING;
@@ -609,12 +614,17 @@ static PyObject *reading_call(Text *t, int (*step)(File *, Call *, PyObject **),
                               Py_ssize_t size)
 {
 	Call call = {.step = step,
+	             .cursor = cursor_of(t),
 	             .wants = FILE_READING,
 	             .verb = "read",
 	             .owner = (PyObject *)t,
 	             .size = size};
 	if (step == readlines_step)
 		call.undo = readlines_undo;
+	/* Between calls no mark needs what the cursor has left. */
+	if (t->spans != NULL && t->file->running == NULL && PyList_GET_SIZE(t->spans) > MAX_SPANS &&
+	    prune_spans(t) < 0)
+		return agzpy_ready(t->file, NULL);
 	return agzpy_answer(t->file, &call);
 }
 
@@ -663,7 +673,7 @@ static int fill_text(Call *call, PyObject *item)
 {
 	Text *t = (Text *)call->owner;
 	if (!PyUnicode_Check(item)) {
-		PyErr_Format(PyExc_TypeError, "a str is required, not '%.200s'",
+		PyErr_Format(PyExc_TypeError, "write() argument must be str, not %.200s",
 		             Py_TYPE(item)->tp_name);
 		return -1;
 	}

@@ -169,7 +169,7 @@ static int write_step(File *file, Call *call, PyObject **result)
 static int fill_bytes(Call *call, PyObject *data)
 {
 	if (PyUnicode_Check(data) || !PyObject_CheckBuffer(data)) {
-		PyErr_Format(PyExc_TypeError, "a bytes-like object is required, not '%.200s'",
+		PyErr_Format(PyExc_TypeError, "write() argument must be a bytes-like object, not %.200s",
 		             Py_TYPE(data)->tp_name);
 		return -1;
 	}
