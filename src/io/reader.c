@@ -19,11 +19,12 @@
 #include "text/block.h"
 
 #define FIRST_BLOCK_NBYTES ((size_t)64 * 1024)
-#define LAST_BLOCK_NBYTES ((size_t)256 * 1024)
-#define INLINE_PUSH_NBYTES ((size_t)16 * 1024) /* push(): decoded by the caller's thread */
-#define HUGE_NBYTES ((size_t)4 * 1024 * 1024)  /* of a result worth huge pages */
+#define LAST_BLOCK_NBYTES  ((size_t)256 * 1024)
+#define INLINE_PUSH_NBYTES                                                               \
+	((size_t)16 * 1024) /* push(): decoded by the caller's thread */
+#define HUGE_NBYTES  ((size_t)4 * 1024 * 1024) /* of a result worth huge pages */
 #define PIECE_NBYTES ((size_t)1024 * 1024)     /* of a result, made in one turn */
-#define TURNS 4 /* pieces of work before other files' jobs get the thread */
+#define TURNS        4 /* pieces of work before other files' jobs get the thread */
 
 enum await { AWAIT_NOTHING, AWAIT_OPEN, AWAIT_BLOCK, AWAIT_INTO, AWAIT_SEEK, AWAIT_IDLE };
 
@@ -39,13 +40,14 @@ struct agz_reader {
 
 	agz_block *first, *last;
 	unsigned n_blocks, bound, n_taken;
-	size_t skip;     /* bytes of `first` that are handed out already */
-	size_t in_ring;  /* bytes, less those */
+	size_t skip;    /* bytes of `first` that are handed out already */
+	size_t in_ring; /* bytes, less those */
 	size_t block_nbytes;
-	uint64_t taken;  /* stream offset of what is handed out next */
-	int verdict;     /* what follows the ring: 0 (more), AGZ_END, AGZ_HUNGRY, an error */
-	bool told;       /* and the caller knows */
-	agz_fault cause; /* of a verdict, or of a source that did not open, that is an error */
+	uint64_t taken; /* stream offset of what is handed out next */
+	int verdict; /* what follows the ring: 0 (more), AGZ_END, AGZ_HUNGRY, an error */
+	bool told;   /* and the caller knows */
+	agz_fault
+	        cause; /* of a verdict, or of a source that did not open, that is an error */
 	agz__counts counts;
 
 	struct {
@@ -59,7 +61,7 @@ struct agz_reader {
 		int rc;
 	} seek;
 
-	agz_fault fault; /* the caller's: of the last error he was told */
+	agz_fault fault;            /* the caller's: of the last error he was told */
 	void (*release)(void *arg); /* of the span that was pushed */
 	void *release_arg;
 
@@ -487,7 +489,8 @@ static int check(const agz_reader_options *o)
 	case AGZ_SOURCE_FD:
 		return o->fd >= 0 ? AGZ_OK : AGZ_E_ARGUMENT;
 	case AGZ_SOURCE_MEMORY:
-		return o->memory != NULL || o->memory_nbytes == 0 ? AGZ_OK : AGZ_E_ARGUMENT;
+		return o->memory != NULL || o->memory_nbytes == 0 ? AGZ_OK
+		                                                  : AGZ_E_ARGUMENT;
 	case AGZ_SOURCE_PUSH:
 		return AGZ_OK;
 	}
@@ -499,7 +502,8 @@ int agz_reader_open(const agz_reader_options *opts, agz_reader **reader)
 	agz_reader_options o = AGZ_READER_OPTIONS_INIT;
 
 	*reader = NULL;
-	memcpy(&o, opts, opts->struct_nbytes < sizeof(o) ? opts->struct_nbytes : sizeof(o));
+	memcpy(&o, opts,
+	       opts->struct_nbytes < sizeof(o) ? opts->struct_nbytes : sizeof(o));
 	int rc = check(&o);
 	if (rc != AGZ_OK)
 		return rc;
@@ -679,7 +683,8 @@ int agz_reader_into(agz_reader *r, void *dst, size_t nbytes, size_t *got)
 	begin(r);
 	if (r->opened < 0)
 		return finish(tell_fault(r));
-	if (r->into.dst == NULL ? busy(r) : dst != r->into.dst || nbytes != r->into.nbytes)
+	if (r->into.dst == NULL ? busy(r)
+	                        : dst != r->into.dst || nbytes != r->into.nbytes)
 		return finish(refuse(r, AGZ_E_BUSY));
 	if (r->verdict < 0 && r->told)
 		return finish(tell_fault(r));

@@ -48,9 +48,9 @@ int agz__sink_open(agz__sink *sink, const char *path, enum agz_create create, mo
                    bool may_wait)
 {
 	static const int how[] = {
-		[AGZ_CREATE] = O_CREAT | O_TRUNC,
-		[AGZ_CREATE_APPEND] = O_CREAT | O_APPEND,
-		[AGZ_CREATE_NEW] = O_CREAT | O_EXCL,
+	        [AGZ_CREATE] = O_CREAT | O_TRUNC,
+	        [AGZ_CREATE_APPEND] = O_CREAT | O_APPEND,
+	        [AGZ_CREATE_NEW] = O_CREAT | O_EXCL,
 	};
 	int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY | how[create];
 
@@ -81,8 +81,8 @@ int agz__sink_adopt(agz__sink *sink, int fd, bool owned)
 int agz__sink_wait(const agz__sink *sink)
 {
 	struct pollfd fds[2] = {
-		{.fd = sink->fd, .events = POLLOUT},
-		{.fd = sink->bell.fd, .events = POLLIN},
+	        {.fd = sink->fd, .events = POLLOUT},
+	        {.fd = sink->bell.fd, .events = POLLIN},
 	};
 
 	if (!sink->live)

@@ -19,14 +19,14 @@ static int real_open(const char *path, int flags, mode_t mode)
 }
 
 const agz__system agz__real_system = {
-	.open = real_open,
-	.fstat = fstat,
-	.read = read,
-	.pread = pread,
-	.write = write,
-	.lseek = lseek,
-	.poll = poll,
-	.close = close,
+        .open = real_open,
+        .fstat = fstat,
+        .read = read,
+        .pread = pread,
+        .write = write,
+        .lseek = lseek,
+        .poll = poll,
+        .close = close,
 };
 
 const agz__system *agz__system_table = &agz__real_system;
@@ -100,8 +100,8 @@ int agz__source_adopt(agz__source *source, int fd, bool owned)
 int agz__source_wait(const agz__source *source)
 {
 	struct pollfd fds[2] = {
-		{.fd = source->fd, .events = POLLIN},
-		{.fd = source->bell.fd, .events = POLLIN},
+	        {.fd = source->fd, .events = POLLIN},
+	        {.fd = source->bell.fd, .events = POLLIN},
 	};
 
 	if (!source->live)

@@ -38,7 +38,7 @@ typedef struct agz__source {
 	bool owned;      /* closed by agz__source_close() */
 	bool positional; /* read with pread(2) at `offset`: nobody else's reads move it */
 	bool regular;
-	bool live;       /* bytes come when they come: a FIFO, a socket, a terminal */
+	bool live; /* bytes come when they come: a FIFO, a socket, a terminal */
 	bool seekable;
 	uint64_t start;  /* where the stream begins */
 	uint64_t offset; /* of the next read */

@@ -16,8 +16,9 @@
 
 #define FIRST_READ_NBYTES ((size_t)64 * 1024) /* what buffers start with, and double */
 #define LEAST_READ_NBYTES ((size_t)4 * 1024)  /* a file's size may be a lie: /proc */
-#define WHOLE_NBYTES ((size_t)1024 * 1024)    /* made in one step, where all input is there */
-#define MAX_RATIO 1032                        /* of deflate */
+#define WHOLE_NBYTES                                                                     \
+	((size_t)1024 * 1024) /* made in one step, where all input is there */
+#define MAX_RATIO 1032        /* of deflate */
 
 static int fail(agz__stream *s, int code)
 {
@@ -82,7 +83,8 @@ static int need_buffer(agz__stream *s)
 
 	if (s->buffer != NULL) {
 		/* Doubled where the last read filled it. */
-		if (s->in.nbytes < s->buffer_nbytes || s->buffer_nbytes >= s->chunk_nbytes)
+		if (s->in.nbytes < s->buffer_nbytes ||
+		    s->buffer_nbytes >= s->chunk_nbytes)
 			return AGZ_OK;
 		want = s->buffer_nbytes <= s->chunk_nbytes / 2 ? s->buffer_nbytes * 2
 		                                               : s->chunk_nbytes;
@@ -110,8 +112,8 @@ static int read_some(agz__stream *s, size_t at, size_t *got)
 		if (rc == AGZ_OK && borrowed && !s->enter(s->arg))
 			return AGZ_WAIT;
 		if (rc == AGZ_OK) {
-			rc = agz__source_read(&s->source, s->buffer + at, s->buffer_nbytes - at,
-			                      got);
+			rc = agz__source_read(&s->source, s->buffer + at,
+			                      s->buffer_nbytes - at, got);
 			if (borrowed)
 				s->leave(s->arg);
 		} else if (rc == AGZ_END) {
@@ -216,7 +218,8 @@ static int corrupt(agz__stream *s, int code)
 	s->fault.code = code;
 	s->fault.member += s->before.members;
 	s->fault.in_offset += s->before.in_nbytes;
-	s->fault.limit_nbytes = code == AGZ_E_OUTPUT_LIMIT ? s->options.max_out_nbytes : 0;
+	s->fault.limit_nbytes =
+	        code == AGZ_E_OUTPUT_LIMIT ? s->options.max_out_nbytes : 0;
 	drop_decoder(s);
 	return code;
 }
@@ -317,7 +320,8 @@ int agz__stream_decode(agz__stream *s, agz_output *out)
 		if (rc == AGZ_MEMBER_DONE)
 			rc = keep_member(s);
 		if (rc < 0)
-			return s->decoder != NULL && agz_decoder_fault(s->decoder)->code != 0
+			return s->decoder != NULL &&
+			                       agz_decoder_fault(s->decoder)->code != 0
 			               ? corrupt(s, rc)
 			               : rc;
 		if (rc == AGZ_OUTPUT_FULL && out->pos == out->nbytes)
@@ -338,7 +342,8 @@ static void drop_members(agz__stream *s)
 
 bool agz__stream_seekable(const agz__stream *s)
 {
-	return s->kind == AGZ_SOURCE_MEMORY || (s->kind != AGZ_SOURCE_PUSH && s->source.seekable);
+	return s->kind == AGZ_SOURCE_MEMORY ||
+	       (s->kind != AGZ_SOURCE_PUSH && s->source.seekable);
 }
 
 int agz__stream_rewind(agz__stream *s)

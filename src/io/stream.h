@@ -11,9 +11,9 @@
 #include "agz/reader.h"
 #include "io/source.h"
 
-#define AGZ__SMALL_NBYTES (64 * 1024)  /* of a file that its open job reads to its end */
-#define AGZ__STEP_NBYTES (256 * 1024)  /* taken or made by one decoder step, at most */
-#define AGZ__CHUNK_NBYTES (256 * 1024) /* the default chunk */
+#define AGZ__SMALL_NBYTES     (64 * 1024) /* of a file that its open job reads to its end */
+#define AGZ__STEP_NBYTES      (256 * 1024) /* taken or made by one decoder step, at most */
+#define AGZ__CHUNK_NBYTES     (256 * 1024) /* the default chunk */
 #define AGZ__MAX_CHUNK_NBYTES (1024 * 1024 * 1024)
 
 /* What has been seen of the stream. */
@@ -31,17 +31,17 @@ typedef struct agz__record {
 
 typedef struct agz__stream {
 	enum agz_source kind;
-	agz__source source;      /* for paths and descriptors */
-	agz_input in;            /* not decoded yet: in `buffer`, or where the caller has it */
-	bool ends;               /* nothing follows `in` */
+	agz__source source; /* for paths and descriptors */
+	agz_input in;       /* not decoded yet: in `buffer`, or where the caller has it */
+	bool ends;          /* nothing follows `in` */
 	uint8_t *buffer;
 	size_t buffer_nbytes;
 	size_t chunk_nbytes;
-	uint64_t hint;           /* see agz_reader_size_hint() */
-	agz_decoder *decoder;    /* made at first need, given back at the end */
+	uint64_t hint;        /* see agz_reader_size_hint() */
+	agz_decoder *decoder; /* made at first need, given back at the end */
 	agz_decoder_options options;
-	char engine[24];         /* where options.engine points, if it was given */
-	agz__counts before;      /* what decoders given back have seen */
+	char engine[24];    /* where options.engine points, if it was given */
+	agz__counts before; /* what decoders given back have seen */
 	agz__record *members;
 	size_t n_members, members_capacity;
 	agz_fault fault;

@@ -17,16 +17,23 @@
 #include "io/sink.h"
 #include "text/block.h"
 
-#define CHUNK_NBYTES ((size_t)256 * 1024)
-#define MAX_CHUNK_NBYTES ((size_t)1024 * 1024 * 1024)
+#define CHUNK_NBYTES       ((size_t)256 * 1024)
+#define MAX_CHUNK_NBYTES   ((size_t)1024 * 1024 * 1024)
 #define FIRST_BATCH_NBYTES ((size_t)4 * 1024)
-#define OUT_NBYTES ((size_t)64 * 1024)    /* gathered before a write(2) */
-#define WINDOW_NBYTES ((size_t)32 * 1024) /* of a caller's span, in one step */
-#define MAX_SPANS 4
-#define MAX_BLOCKS 4 /* not yet taken, where encoding stops (not for flush or finish) */
-#define TURNS 4      /* pieces of work before other files' jobs get the thread */
+#define OUT_NBYTES         ((size_t)64 * 1024) /* gathered before a write(2) */
+#define WINDOW_NBYTES      ((size_t)32 * 1024) /* of a caller's span, in one step */
+#define MAX_SPANS          4
+#define MAX_BLOCKS         4 /* not yet taken, where encoding stops (not for flush or finish) */
+#define TURNS              4 /* pieces of work before other files' jobs get the thread */
 
-enum await { AWAIT_NOTHING, AWAIT_OPEN, AWAIT_ROOM, AWAIT_FLUSH, AWAIT_FINISH, AWAIT_BLOCK };
+enum await {
+	AWAIT_NOTHING,
+	AWAIT_OPEN,
+	AWAIT_ROOM,
+	AWAIT_FLUSH,
+	AWAIT_FINISH,
+	AWAIT_BLOCK
+};
 
 /* A run of accepted bytes: copied, behind the struct, or where the caller has it. */
 typedef struct span {
@@ -49,11 +56,11 @@ struct agz_writer {
 	int verdict;   /* 0 or the first error */
 	agz_fault cause;
 
-	span *first, *last; /* the queue */
-	span *current;      /* what the job works on */
-	unsigned n_spans;   /* in both */
-	span *done;         /* given ones that are used up */
-	span *spare;        /* an owned one for the next batch */
+	span *first, *last;                  /* the queue */
+	span *current;                       /* what the job works on */
+	unsigned n_spans;                    /* in both */
+	span *done;                          /* given ones that are used up */
+	span *spare;                         /* an owned one for the next batch */
 	agz_block *first_block, *last_block; /* for take() */
 	unsigned n_blocks;
 	uint64_t accepted, encoded, flushed; /* stream offsets */
@@ -140,7 +147,8 @@ static int fail(agz_writer *w, int code, int sys)
 {
 	if (w->verdict == 0) {
 		w->verdict = code;
-		w->cause = (agz_fault){.code = code, .sys = code == AGZ_E_SYSTEM ? sys : 0};
+		w->cause =
+		        (agz_fault){.code = code, .sys = code == AGZ_E_SYSTEM ? sys : 0};
 	}
 	if (!w->finishing)
 		wake(w, w->awaits);
@@ -260,7 +268,8 @@ static void open_sink(agz_writer *w)
 
 	agz__unlock();
 	int rc = w->path == NULL ? agz__sink_adopt(&w->sink, w->fd, w->close_fd)
-	                         : agz__sink_open(&w->sink, w->path, w->create, w->mode, may_wait);
+	                         : agz__sink_open(&w->sink, w->path, w->create, w->mode,
+	                                          may_wait);
 	int sys = errno;
 	agz__lock();
 	if (rc == AGZ_WAIT) {
@@ -533,7 +542,8 @@ static int check(const agz_writer_options *o, const agz_encoder_options *e)
 		return AGZ_E_ENGINE;
 	switch (o->sink) {
 	case AGZ_SINK_PATH:
-		return o->path != NULL && o->create >= AGZ_CREATE && o->create <= AGZ_CREATE_NEW
+		return o->path != NULL && o->create >= AGZ_CREATE &&
+		                       o->create <= AGZ_CREATE_NEW
 		               ? AGZ_OK
 		               : AGZ_E_ARGUMENT;
 	case AGZ_SINK_FD:
@@ -580,10 +590,12 @@ int agz_writer_open(const agz_writer_options *opts, agz_writer **writer)
 	agz_encoder_options e = AGZ_ENCODER_OPTIONS_INIT;
 
 	*writer = NULL;
-	memcpy(&o, opts, opts->struct_nbytes < sizeof(o) ? opts->struct_nbytes : sizeof(o));
+	memcpy(&o, opts,
+	       opts->struct_nbytes < sizeof(o) ? opts->struct_nbytes : sizeof(o));
 	if (o.encoder != NULL)
 		memcpy(&e, o.encoder,
-		       o.encoder->struct_nbytes < sizeof(e) ? o.encoder->struct_nbytes : sizeof(e));
+		       o.encoder->struct_nbytes < sizeof(e) ? o.encoder->struct_nbytes
+		                                            : sizeof(e));
 	e.struct_nbytes = sizeof(e);
 	int rc = check(&o, &e);
 	if (rc != AGZ_OK)

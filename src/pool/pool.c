@@ -22,14 +22,14 @@
 #include "base/memory.h"
 #include "pool/waker.h"
 
-#define MAX_THREADS 256
-#define IDLE_BLOCKING 2          /* threads of the blocking lane kept for later */
-#define STACK_NBYTES (512 * 1024) /* no engine needs a tenth of it */
+#define MAX_THREADS   256
+#define IDLE_BLOCKING 2            /* threads of the blocking lane kept for later */
+#define STACK_NBYTES  (512 * 1024) /* no engine needs a tenth of it */
 
 typedef struct lane {
 	agz__job *first, *last;
 	unsigned n_queued;
-	unsigned n_idle;    /* threads that wait, those signalled already included */
+	unsigned n_idle; /* threads that wait, those signalled already included */
 	unsigned n_threads;
 	unsigned max_threads;
 	unsigned max_idle;
@@ -365,7 +365,8 @@ void agz_pool_free(agz_pool *pool)
 	pool->stopping = true;
 	for (int i = 0; i < AGZ__N_LANES; i++)
 		pthread_cond_broadcast(&pool->lanes[i].work);
-	while (pool->lanes[AGZ__BUSY].n_threads + pool->lanes[AGZ__BLOCKING].n_threads > 0)
+	while (pool->lanes[AGZ__BUSY].n_threads + pool->lanes[AGZ__BLOCKING].n_threads >
+	       0)
 		agz__pool_wait(pool);
 	*(pool->prev ? &pool->prev->next : &all_pools) = pool->next;
 	if (pool->next != NULL)

@@ -42,7 +42,7 @@ struct agz__job {
 	void (*run)(agz__job *job); /* without the lock */
 	agz_pool *pool;
 	struct agz__sleeper *sleeper; /* the file's */
-	agz__job *next, *prev; /* in its lane's queue, or among the running */
+	agz__job *next, *prev;        /* in its lane's queue, or among the running */
 	enum agz__job_state state;
 	enum agz__lane lane;
 	bool kept; /* its file is waited for by the call that closes it, which frees it */

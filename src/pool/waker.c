@@ -24,7 +24,7 @@
 struct agz_waker {
 	agz__bell bell;
 	agz__sleeper *first, *last;
-	unsigned n_refs; /* the caller's, and one for each file */
+	unsigned n_refs;        /* the caller's, and one for each file */
 	agz_waker *next, *prev; /* among all wakers, for fork */
 };
 
