@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # Codes of agz/error.h that are told apart here.
 _SYSTEM = -3
+_ENGINE = -7
 _FIRST_CORRUPT, _TRUNCATED = -20, -28
 _OUTPUT_LIMIT = -40
 _MEMBER_SIZE = -41
@@ -33,6 +34,8 @@ def fault_error(code: int, sys: int, text: str, limit: int, file: File | None) -
     if code == _SYSTEM:
         name = None if file is None else file._name
         return OSError(sys, os.strerror(sys), name) if name else OSError(sys, os.strerror(sys))
+    if code == _ENGINE:
+        return ValueError("AGZ_ENGINE names no engine of this build; see agz.engine_info()")
     if code == _OUTPUT_LIMIT:
         return OSError(f"decompressed output exceeded max_decompressed_size ({limit} bytes)")
     if code == _MEMBER_SIZE:

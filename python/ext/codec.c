@@ -208,6 +208,7 @@ static PyObject *decoder_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 		return NULL;
 	c->state = PyModule_GetState(module);
 	c->batch_nbytes = MIN_BATCH;
+	opts.engine = c->state->engine;
 	int rc = agz_decoder_new(&opts, &c->decoder);
 	if (rc < 0) {
 		agzpy_raise(c->state, rc, NULL, NULL);
@@ -237,6 +238,7 @@ static PyObject *encoder_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 		return NULL;
 	c->state = PyModule_GetState(module);
 	c->batch_nbytes = MIN_BATCH;
+	opts.engine = c->state->engine;
 	int rc = agz_encoder_new(&opts, &c->encoder);
 	if (rc < 0) {
 		agzpy_raise(c->state, rc, NULL, NULL);

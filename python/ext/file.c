@@ -389,6 +389,7 @@ static PyObject *file_open_reader(PyObject *self, PyObject *args, PyObject *kwar
 		if (opts.path == NULL)
 			return NULL;
 	}
+	opts.engine = file->state_of_module->engine;
 	opts.chunk_nbytes = (size_t)chunk_nbytes;
 	opts.max_out_nbytes = max_out;
 	opts.newline = (enum agz_newline)newline;
@@ -427,6 +428,7 @@ static PyObject *file_open_writer(PyObject *self, PyObject *args, PyObject *kwar
 		return NULL;
 	if (!is_new(file) || take_waker(file, waker) < 0)
 		return NULL;
+	encoder.engine = file->state_of_module->engine;
 	encoder.name = (const uint8_t *)name;
 	encoder.name_nbytes = (size_t)name_nbytes;
 	opts.encoder = &encoder;

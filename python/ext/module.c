@@ -4,6 +4,9 @@
  */
 #include "module.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static PyObject *module_engines(PyObject *module, PyObject *unused)
 {
 	(void)module;
@@ -23,11 +26,11 @@ static PyObject *module_engines(PyObject *module, PyObject *unused)
 static PyObject *module_engines_in_use(PyObject *module, PyObject *args)
 {
 	int level, fast;
-	(void)module;
+	const char *engine = ((State *)PyModule_GetState(module))->engine;
 	if (!PyArg_ParseTuple(args, "ip", &level, &fast))
 		return NULL;
-	return Py_BuildValue("zzz", agz_engine_for_inflate(NULL),
-	                     agz_engine_for_deflate(NULL, level, fast), agz_engine_for_crc32());
+	return Py_BuildValue("zzz", agz_engine_for_inflate(engine),
+	                     agz_engine_for_deflate(engine, level, fast), agz_engine_for_crc32());
 }
 
 static PyObject *module_threads(PyObject *module, PyObject *unused)
@@ -61,9 +64,17 @@ static int import_into(const char *from, const char *name, PyObject **place)
 	return *place == NULL ? -1 : 0;
 }
 
+/* AGZ_ENGINE is read by libagz; the peer's variable counts where that is not set. */
+static const char *engine_of_environment(void)
+{
+	const char *own = getenv("AGZ_ENGINE"), *peer = getenv("AIOGZIP_ENGINE");
+	return own == NULL && peer != NULL && strcmp(peer, "stdlib") == 0 ? "zlib" : NULL;
+}
+
 static int module_exec(PyObject *module)
 {
 	State *s = PyModule_GetState(module);
+	s->engine = engine_of_environment();
 	if (add_type(module, &agzpy_ready_spec, &s->ready_type) < 0 ||
 	    add_type(module, &agzpy_operation_spec, &s->operation_type) < 0 ||
 	    add_type(module, &agzpy_waker_spec, &s->waker_type) < 0 ||

@@ -41,6 +41,7 @@ typedef struct State {
 #define AGZPY_FIELD(name) PyObject *name;
 	AGZPY_STATE(AGZPY_FIELD)
 #undef AGZPY_FIELD
+	const char *engine; /* for the options of libagz: a static string, or NULL */
 } State;
 
 extern struct PyModuleDef agzpy_module;
