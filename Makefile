@@ -1,12 +1,11 @@
 # make demo and make check set up all they need, from a bare machine on.
 
-.PHONY: help demo check build bench lint format clean
+.PHONY: help demo check build lint format clean
 
 help:
 	@echo 'make demo    set up, then run the main job and print what it measured'
 	@echo 'make check   set up, then run every test'
 	@echo 'make build   set up, build the package and install it into .venv'
-	@echo 'make bench   set up, then run the benchmarks'
 	@echo 'make lint    set up, then look at the style of Python and C'
 	@echo 'make format  set up, then mend that style where a tool can'
 	@echo 'make clean   remove all that the others made here'
@@ -20,10 +19,6 @@ check:
 
 build:
 	@scripts/setup.sh build
-
-bench:
-	@scripts/setup.sh demo
-	@.venv/bin/python -m bench
 
 lint:
 	@scripts/setup.sh check
