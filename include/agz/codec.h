@@ -110,6 +110,9 @@ AGZ_API void agz_decoder_reset(agz_decoder *decoder);
  *
  * A first wrong byte is an error at once: garbage after a member never waits for
  * more. Under a cap, every allowed byte comes out before AGZ_E_OUTPUT_LIMIT.
+ * A member passes only if its CRC-32 and ISIZE are right, whichever engine decoded it.
+ * Engines agree on errors but here: a Huffman code that is incomplete and not used may
+ * pass; and what wrong deflate data decode to before it shows may differ.
  * The cost of a step is linear in what it takes plus what it makes.
  */
 AGZ_API int agz_decoder_step(agz_decoder *decoder, agz_input *in, agz_output *out,
@@ -161,6 +164,7 @@ enum agz_flush {
  * AGZ_NEEDS_INPUT, AGZ_OUTPUT_FULL (call again, same `flush`), AGZ_STREAM_DONE
  * (after AGZ_FINISH), or < 0. The bytes do not depend on how input and room are cut,
  * but for level 0; they are those of CPython's gzip.compress(data, level, mtime=m).
+ * Neither holds with `fast` or an engine other than zlib.
  */
 AGZ_API int agz_encoder_step(agz_encoder *encoder, agz_input *in, agz_output *out,
                              enum agz_flush flush);
@@ -177,10 +181,14 @@ AGZ_API uint32_t agz_crc32(uint32_t crc, const void *ptr, size_t nbytes);
 /* The CRC of A then B, from the CRC of each and B's length. */
 AGZ_API uint32_t agz_crc32_combine(uint32_t crc_a, uint32_t crc_b, uint64_t b_nbytes);
 
-/* The engines built in, best first for streams; NULL past the last. */
+/*
+ * The engines built in, best first for streams; NULL past the last. "libdeflate" decodes
+ * members that lie whole in `in`, and leaves the others to zlib; "auto" does the same with
+ * the best stream engine.
+ */
 typedef struct agz_engine_info {
 	const char *name;    /* "zlib", "zlib-ng", "isal", "libdeflate" */
-	const char *version; /* of the library that is linked; may be "" */
+	const char *version; /* of the library it was built with */
 	int inflates;        /* decodes streams: usable as a decoder's engine alone */
 	int deflates;
 } agz_engine_info;

@@ -13,6 +13,7 @@
  */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "codec/engine.h"
 #include "codec/header.h"
@@ -149,19 +150,6 @@ static void take(agz_decoder *d, agz_input *in, size_t nbytes)
 	d->in_nbytes += nbytes;
 }
 
-static uint32_t load32(const uint8_t *p)
-{
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static void store32(uint8_t *p, uint32_t value)
-{
-	p[0] = (uint8_t)value;
-	p[1] = (uint8_t)(value >> 8);
-	p[2] = (uint8_t)(value >> 16);
-	p[3] = (uint8_t)(value >> 24);
-}
-
 /* The room in `out`, as far as the cap allows. */
 static size_t allowed_room(const agz_decoder *d, const agz_output *out)
 {
@@ -285,7 +273,7 @@ static size_t room_for_whole(agz_decoder *d, const agz_input *in, const agz_outp
 	if (d->n_members > 0)
 		likely = d->last_out_nbytes;
 	else if (ends)
-		likely = load32((const uint8_t *)in->ptr + in->nbytes - 4);
+		likely = agz__load32((const uint8_t *)in->ptr + in->nbytes - 4);
 	else
 		return 0;
 	if (room < likely || (!ends && left - TRAILER_NBYTES < d->last_body_nbytes))
@@ -308,10 +296,10 @@ static bool inflate_whole(agz_decoder *d, agz_input *in, agz_output *out, size_t
 	if (!d->engines.whole->whole->inflate(d->whole, ptr, in_left(in) - TRAILER_NBYTES, dst,
 	                                      room, &taken, &n))
 		return false;
-	if (load32(ptr + taken + 4) != (uint32_t)n)
+	if (agz__load32(ptr + taken + 4) != (uint32_t)n)
 		return false;
 	d->crc = agz_crc32(0, dst, n);
-	if (load32(ptr + taken) != d->crc) {
+	if (agz__load32(ptr + taken) != d->crc) {
 		d->crc = 0;
 		return false;
 	}
@@ -379,8 +367,8 @@ static int inflate_some(agz_decoder *d, agz_input *in, agz_output *out, bool end
 	d->n_tail = inflater->tail != NULL ? inflater->tail(d->stream, d->tail) : 0;
 	d->trailer_offset = d->in_nbytes - d->n_tail;
 	d->trailer_pos = 0;
-	store32(d->trailer, d->crc);
-	store32(d->trailer + 4, (uint32_t)(d->out_nbytes - d->out_offset));
+	agz__store32(d->trailer, d->crc);
+	agz__store32(d->trailer + 4, (uint32_t)(d->out_nbytes - d->out_offset));
 	d->state = TRAILER;
 	return GO_ON;
 }

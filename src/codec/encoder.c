@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "codec/engine.h"
 #include "codec/header.h"
@@ -95,14 +96,6 @@ static bool write_pending(agz_encoder *e, agz_output *out)
 	return e->pending_nbytes == 0;
 }
 
-static void store32(uint8_t *p, uint32_t value)
-{
-	p[0] = (uint8_t)value;
-	p[1] = (uint8_t)(value >> 8);
-	p[2] = (uint8_t)(value >> 16);
-	p[3] = (uint8_t)(value >> 24);
-}
-
 /* Runs the engine. Returns an agz__stop or an error. */
 static int deflate_some(agz_encoder *e, agz_input *in, agz_output *out,
                         enum agz_flush flush)
@@ -155,8 +148,8 @@ int agz_encoder_step(agz_encoder *e, agz_input *in, agz_output *out, enum agz_fl
 				e->unflushed = false;
 			return AGZ_NEEDS_INPUT;
 		}
-		store32(e->trailer, e->crc);
-		store32(e->trailer + 4, (uint32_t)e->in_nbytes);
+		agz__store32(e->trailer, e->crc);
+		agz__store32(e->trailer + 4, (uint32_t)e->in_nbytes);
 		e->pending = e->trailer;
 		e->pending_nbytes = sizeof(e->trailer);
 		e->complete = true;

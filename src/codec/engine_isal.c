@@ -310,7 +310,8 @@ static void *deflate_create(int level)
 		0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT, ISAL_DEF_LVL3_DEFAULT,
 	};
 	uint32_t isal_level = level == 0 ? 1 : level < 0 || level > 3 ? 3 : (uint32_t)level;
-	struct deflater *d = agz__malloc(sizeof(*d) + level_buf_nbytes[isal_level]);
+	/* Zeroed: it compares bytes that it has not written yet. */
+	struct deflater *d = agz__calloc(1, sizeof(*d) + level_buf_nbytes[isal_level]);
 
 	if (d == NULL)
 		return NULL;

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "codec/header.h"
 
@@ -63,9 +64,7 @@ uint8_t agz__header_flags(const agz__header *header)
 
 uint32_t agz__header_mtime(const agz__header *header)
 {
-	const uint8_t *p = header->fixed + 4;
-
-	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+	return agz__load32(header->fixed + 4);
 }
 
 /* The parts below take bytes from `ptr`, say how many in *used, and return 1 when they are
@@ -239,10 +238,7 @@ int agz__header_build(int level, uint32_t mtime, const uint8_t *name, size_t nam
 	              memchr(name, 0, name_nbytes) != NULL))
 		return AGZ_E_ARGUMENT;
 	fixed[3] = named ? AGZ__FNAME : 0;
-	fixed[4] = (uint8_t)mtime;
-	fixed[5] = (uint8_t)(mtime >> 8);
-	fixed[6] = (uint8_t)(mtime >> 16);
-	fixed[7] = (uint8_t)(mtime >> 24);
+	agz__store32(fixed + 4, mtime);
 	fixed[8] = level == 9 ? 2 : level == 1 ? 4 : 0;
 	*nbytes = sizeof(fixed) + (named ? name_nbytes + 1 : 0);
 	*ptr = agz__malloc(*nbytes);
