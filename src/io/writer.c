@@ -196,20 +196,28 @@ static void emit_block(agz_writer *w)
 	agz__unlock();
 }
 
+static bool was_closed(agz_writer *w)
+{
+	agz__lock();
+	bool closed = w->closed;
+	agz__unlock();
+	return closed;
+}
+
 /* One write, the caller's descriptor guarded. */
 static int write_some(agz_writer *w, const uint8_t *ptr, size_t nbytes, size_t *taken)
 {
 	int rc = agz__sink_wait(&w->sink);
-	bool guarded = !w->sink.owned || rc == AGZ_END;
+	bool borrowed = !w->sink.owned;
 
 	*taken = 0;
 	if (rc < 0)
 		return rc;
-	if (guarded && !enter(w))
+	if (borrowed ? !enter(w) : was_closed(w))
 		return AGZ_END;
 	if (rc == AGZ_OK)
 		rc = agz__sink_write(&w->sink, ptr, nbytes, taken);
-	if (guarded)
+	if (borrowed)
 		leave(w);
 	return rc < 0 ? rc : AGZ_OK;
 }
