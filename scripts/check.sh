@@ -53,7 +53,7 @@ only() {
 	for engine in libdeflate isal zlib-ng; do
 		options+=("-D$engine=$([ $engine = "$1" ] && echo enabled || echo disabled)")
 	done
-	build_c "$1" gcc -Doptimization=1 "${options[@]}" && test_c "$1" --suite engines
+	build_c "$1" gcc -Doptimization=1 -Dcli=false "${options[@]}" && test_c "$1" --suite engines
 }
 
 step 'lint' scripts/lint.sh
@@ -67,6 +67,7 @@ step 'C, zlib and zlib-ng' only zlib-ng
 step 'C, leaks under valgrind' test_c gcc --setup valgrind --suite leaks
 step 'the README, on what is installed' scripts/check_readme.sh $out/gcc
 step 'Python and the command' python -m pytest -q -n 2
+step "the peer's own tests" python scripts/compat.py
 
 tests=$(cat $out/*/meson-logs/testlog*.txt $logs/*.log |
 	sed -nE 's/.*\[  PASSED  \] ([0-9]+).*/\1/p; s/.*\b([0-9]+) passed.*/\1/p' |
