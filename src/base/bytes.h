@@ -8,7 +8,8 @@
 
 static inline uint32_t agz__load32(const uint8_t *ptr)
 {
-	return ptr[0] | (uint32_t)ptr[1] << 8 | (uint32_t)ptr[2] << 16 | (uint32_t)ptr[3] << 24;
+	return ptr[0] | (uint32_t)ptr[1] << 8 | (uint32_t)ptr[2] << 16 |
+	       (uint32_t)ptr[3] << 24;
 }
 
 static inline void agz__store32(uint8_t *ptr, uint32_t value)

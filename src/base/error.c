@@ -51,7 +51,8 @@ struct text {
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-static void add(struct text *text, const char *format, ...)
+static void
+add(struct text *text, const char *format, ...)
 {
 	va_list args;
 	int n;

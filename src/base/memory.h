@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 void *agz__malloc(size_t nbytes);
-void *agz__calloc(size_t n, size_t nbytes);           /* zeroed; NULL on overflow */
+void *agz__calloc(size_t n, size_t nbytes); /* zeroed; NULL on overflow */
 void *agz__realloc(void *ptr, size_t nbytes);
 void *agz__realloc_array(void *ptr, size_t n, size_t nbytes); /* NULL on overflow */
 void agz__free(void *ptr);

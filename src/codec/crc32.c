@@ -47,9 +47,9 @@ const char *agz_engine_for_crc32(void)
  * A CRC is a polynomial over GF(2) modulo P, its coefficient of x^k in bit 31 - k. To put
  * n bytes behind a span multiplies its CRC by x^8n, whatever they are.
  */
-#define P       0xedb88320u
-#define ONE     0x80000000u
-#define X_TO_8  0x00800000u
+#define P      0xedb88320u
+#define ONE    0x80000000u
+#define X_TO_8 0x00800000u
 
 static uint32_t multiply(uint32_t a, uint32_t b)
 {

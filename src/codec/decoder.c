@@ -19,12 +19,12 @@
 #include "codec/header.h"
 
 enum state {
-	START,   /* nothing taken yet */
+	START, /* nothing taken yet */
 	HEADER,
 	BODY,    /* at the first byte of a deflate stream */
 	INFLATE, /* in it */
 	TRAILER,
-	BETWEEN  /* behind a member */
+	BETWEEN /* behind a member */
 };
 
 /* A state's function returns an agz_step to hand out, an error, or this: go round. */
@@ -49,18 +49,18 @@ struct agz_decoder {
 	uint8_t tail[AGZ__TAIL_MAX]; /* taken already, but behind the deflate stream */
 	size_t n_tail;
 
-	uint64_t in_nbytes;      /* all taken, ever */
-	uint64_t out_nbytes;     /* all made, ever */
+	uint64_t in_nbytes;  /* all taken, ever */
+	uint64_t out_nbytes; /* all made, ever */
 	uint64_t n_members;
-	uint64_t header_offset;  /* of the running member */
+	uint64_t header_offset; /* of the running member */
 	uint64_t body_offset;
 	uint64_t trailer_offset;
 	uint64_t out_offset;
 
 	uint64_t last_body_nbytes; /* of the last member: the next may be like it */
 	uint64_t last_out_nbytes;
-	unsigned whole_wait;       /* members to let pass before the next attempt */
-	unsigned whole_refusals;   /* in a row */
+	unsigned whole_wait;     /* members to let pass before the next attempt */
+	unsigned whole_refusals; /* in a row */
 
 	bool has_member;
 	bool has_mtime;
@@ -82,7 +82,8 @@ int agz_decoder_new(const agz_decoder_options *opts, agz_decoder **decoder)
 	if (opts != NULL) {
 		if (opts->struct_nbytes < sizeof(opts->struct_nbytes))
 			return AGZ_E_ARGUMENT;
-		memcpy(&o, opts, opts->struct_nbytes < sizeof(o) ? opts->struct_nbytes : sizeof(o));
+		memcpy(&o, opts,
+		       opts->struct_nbytes < sizeof(o) ? opts->struct_nbytes : sizeof(o));
 	}
 	rc = agz__choose_inflate(o.engine, &engines);
 	if (rc < 0)
@@ -112,11 +113,11 @@ void agz_decoder_free(agz_decoder *d)
 void agz_decoder_reset(agz_decoder *d)
 {
 	agz_decoder fresh = {
-		.engines = d->engines,
-		.stream = d->stream,
-		.whole = d->whole,
-		.max_out_nbytes = d->max_out_nbytes,
-		.header = d->header,
+	        .engines = d->engines,
+	        .stream = d->stream,
+	        .whole = d->whole,
+	        .max_out_nbytes = d->max_out_nbytes,
+	        .header = d->header,
 	};
 
 	*d = fresh;
@@ -293,8 +294,8 @@ static bool inflate_whole(agz_decoder *d, agz_input *in, agz_output *out, size_t
 	uint8_t *dst = (uint8_t *)out->ptr + out->pos;
 	size_t taken, n;
 
-	if (!d->engines.whole->whole->inflate(d->whole, ptr, in_left(in) - TRAILER_NBYTES, dst,
-	                                      room, &taken, &n))
+	if (!d->engines.whole->whole->inflate(d->whole, ptr, in_left(in) - TRAILER_NBYTES,
+	                                      dst, room, &taken, &n))
 		return false;
 	if (agz__load32(ptr + taken + 4) != (uint32_t)n)
 		return false;
@@ -348,7 +349,9 @@ static int inflate_some(agz_decoder *d, agz_input *in, agz_output *out, bool end
 	if (room > 0)
 		flow.out = (uint8_t *)out->ptr + out->pos;
 	/* At the cap one more byte is one too many, but the end may still come. */
-	flow.out_nbytes = capped ? sizeof(nowhere) : room < SLICE_NBYTES ? room : SLICE_NBYTES;
+	flow.out_nbytes = capped                ? sizeof(nowhere)
+	                  : room < SLICE_NBYTES ? room
+	                                        : SLICE_NBYTES;
 	given = flow.out_nbytes;
 	rc = inflater->step(d->stream, &flow, ends);
 	take(d, in, in_left(in) - flow.in_nbytes);
@@ -377,7 +380,8 @@ static int inflate_some(agz_decoder *d, agz_input *in, agz_output *out, bool end
 static int fail_trailer(agz_decoder *d, int code, uint64_t in_offset)
 {
 	const struct agz__inflater *inflater = d->engines.stream->inflater;
-	int rc = inflater->second_opinion != NULL ? inflater->second_opinion(d->stream) : 0;
+	int rc = inflater->second_opinion != NULL ? inflater->second_opinion(d->stream)
+	                                          : 0;
 
 	return rc < 0 ? fail(d, rc, d->trailer_offset) : fail(d, code, in_offset);
 }
@@ -398,7 +402,8 @@ static int read_trailer(agz_decoder *d, agz_input *in, bool ends)
 		if (byte != d->trailer[d->trailer_pos])
 			return d->trailer_pos < 4
 			               ? fail_trailer(d, AGZ_E_CRC, d->trailer_offset)
-			               : fail_trailer(d, AGZ_E_ISIZE, d->trailer_offset + 4);
+			               : fail_trailer(d, AGZ_E_ISIZE,
+			                              d->trailer_offset + 4);
 		if (d->trailer_pos >= d->n_tail)
 			take(d, in, 1);
 	}

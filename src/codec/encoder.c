@@ -19,9 +19,9 @@ struct agz_encoder {
 	bool unflushed; /* input was given since the last flush */
 	bool complete;  /* the deflate stream is */
 
-	uint8_t *header;             /* owned */
+	uint8_t *header; /* owned */
 	uint8_t trailer[8];
-	const uint8_t *pending;      /* in one of the two */
+	const uint8_t *pending; /* in one of the two */
 	size_t pending_nbytes;
 
 	uint64_t in_nbytes;
@@ -40,7 +40,8 @@ int agz_encoder_new(const agz_encoder_options *opts, agz_encoder **encoder)
 	if (opts != NULL) {
 		if (opts->struct_nbytes < sizeof(opts->struct_nbytes))
 			return AGZ_E_ARGUMENT;
-		memcpy(&o, opts, opts->struct_nbytes < sizeof(o) ? opts->struct_nbytes : sizeof(o));
+		memcpy(&o, opts,
+		       opts->struct_nbytes < sizeof(o) ? opts->struct_nbytes : sizeof(o));
 	}
 	rc = agz__choose_deflate(o.engine, o.level, o.fast != 0, &choice);
 	if (rc < 0)

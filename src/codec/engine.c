@@ -9,14 +9,14 @@
 /* Best first for streams. */
 static const agz__engine *const engines[] = {
 #ifdef AGZ_HAVE_ISAL
-	&agz__engine_isal,
+        &agz__engine_isal,
 #endif
 #ifdef AGZ_HAVE_ZLIBNG
-	&agz__engine_zlibng,
+        &agz__engine_zlibng,
 #endif
-	&agz__engine_zlib,
+        &agz__engine_zlib,
 #ifdef AGZ_HAVE_LIBDEFLATE
-	&agz__engine_libdeflate,
+        &agz__engine_libdeflate,
 #endif
 };
 
@@ -68,27 +68,27 @@ int agz__choose_inflate(const char *name, struct agz__inflate_choice *choice)
 
 /*
  * For `fast`: the fastest engine, and its level, whose output is at most 2 % larger than
- * zlib's at the level asked for, on both of two texts: 11.3 MB of Python sources and
- * 6.8 MB of JSON Lines made from their syntax trees. An engine that is not built in
- * leaves the level to the next column. Measured in MB/s on the sources, and output
- * against zlib's at the level, in percent, on the sources and the JSON:
+ * zlib's at the level asked for, on both of two texts: 31.5 MB of Python sources and 6.8 MB
+ * of JSON Lines made from syntax trees. An engine that is not built in leaves the level to
+ * the next column. Measured: MB/s on the sources, and the output against zlib's at that
+ * level, in percent, on the sources and on the JSON.
  *
- *     level   zlib 1.2.13   ISA-L 2.30             zlib-ng 2.3
- *       1          62       2: 323  -4.0  -2.5     2: 109  -5.3  -4.1
- *       2          66       3: 156  -2.9  +0.3     2: 109  -0.4  +1.9
- *       3          35                              3:  85  -5.0  -4.6
- *       4          66                              3:  85  +1.8  +1.8
- *       5          47                              5:  59  -0.4  -1.6
- *       6          32                              5:  59  +1.1  +1.0
- *       7          24       (zlib 6: +0.5  +0.5)   5:  59  +1.7  +1.5
- *       8          13       (zlib 6: +1.0  +1.1)   6:  45  +1.7  +1.3
- *       9           8       (zlib 6: +1.2  +1.3)   6:  45  +1.8  +1.5
+ *     level   zlib 1.2.13   ISA-L 2.30              zlib-ng 2.3.3
+ *       1         119       2: 393  -3.4  -2.5      2: 165  -5.0  -4.1
+ *       2         110       3: 163  -2.0  +0.3      2: 165  -0.1  +1.9
+ *       3          84                               3: 128  -5.3  -4.6
+ *       4          71                               3: 128  +1.9  +1.8
+ *       5          52                               5:  84  -1.1  -1.6
+ *       6          32                               5:  84  +0.8  +1.0
+ *       7          24       (zlib 6: +0.7  +0.5)    5:  84  +1.5  +1.5
+ *       8          15       (zlib 6: +1.2  +1.1)    6:  60  +1.4  +1.3
+ *       9           9       (zlib 6: +1.4  +1.3)    6:  60  +1.5  +1.5
  */
 static const struct {
 	signed char isal, zlibng, zlib; /* -1: none that meets the bound */
 } fast_levels[10] = {
-	{-1, -1, 0}, {2, 2, 1},  {3, 2, 2},  {-1, 3, 3}, {-1, 3, 4},
-	{-1, 5, 5},  {-1, 5, 6}, {-1, 5, 6}, {-1, 6, 6}, {-1, 6, 6},
+        {-1, -1, 0}, {2, 2, 1},  {3, 2, 2},  {-1, 3, 3}, {-1, 3, 4},
+        {-1, 5, 5},  {-1, 5, 6}, {-1, 5, 6}, {-1, 6, 6}, {-1, 6, 6},
 };
 
 static void choose_fast(int level, struct agz__deflate_choice *choice)

@@ -28,7 +28,7 @@ typedef struct agz__flow {
 enum agz__stop {
 	AGZ__NEEDS_INPUT = 0, /* all input was taken, nothing is held back */
 	AGZ__NEEDS_ROOM = 1,  /* the room is used up; there may be more to make */
-	AGZ__END = 2          /* inflate: the deflate stream ended. deflate: it is complete */
+	AGZ__END = 2 /* inflate: the deflate stream ended. deflate: it is complete */
 };
 
 /* The most that an engine may have read beyond the end of a deflate stream. */

@@ -33,11 +33,11 @@ typedef int agz__not_empty; /* ISO C wants something in every file */
 
 #define LOG_NBYTES (64 * 1024)
 
-#define STRING(x)     #x
-#define EXPANDED(x)   STRING(x)
+#define STRING(x)   #x
+#define EXPANDED(x) STRING(x)
 #define VERSION                                                                          \
-	EXPANDED(ISAL_MAJOR_VERSION) "." EXPANDED(ISAL_MINOR_VERSION) "." EXPANDED(      \
-		ISAL_PATCH_VERSION)
+	EXPANDED(ISAL_MAJOR_VERSION)                                                     \
+	"." EXPANDED(ISAL_MINOR_VERSION) "." EXPANDED(ISAL_PATCH_VERSION)
 
 /* Its counts are 32 bits wide, and it adds to some of them. */
 #define SPAN_MAX ((size_t)1 << 30)
@@ -45,14 +45,14 @@ typedef int agz__not_empty; /* ISO C wants something in every file */
 /* ---- inflate ------------------------------------------------------------------- */
 
 struct inflater {
-	uint64_t made;     /* given out, of this member */
-	int fault;         /* AGZ_E_DEFLATE once ISA-L failed and there is no log */
-	bool asked_zlib;   /* zlib has taken over */
-	bool logged;       /* log[] holds everything taken so far */
+	uint64_t made;   /* given out, of this member */
+	int fault;       /* AGZ_E_DEFLATE once ISA-L failed and there is no log */
+	bool asked_zlib; /* zlib has taken over */
+	bool logged;     /* log[] holds everything taken so far */
 	size_t log_nbytes;
-	size_t log_pos;    /* zlib's place in it */
+	size_t log_pos; /* zlib's place in it */
 	size_t n_tail;
-	void *zlib;        /* made when first needed */
+	void *zlib; /* made when first needed */
 	struct inflate_state isal;
 	uint8_t log[LOG_NBYTES];
 };
@@ -110,8 +110,8 @@ static void log_taken(struct inflater *s, const uint8_t *ptr, size_t nbytes)
 static int step_zlib(struct inflater *s, agz__flow *flow)
 {
 	if (s->log_pos < s->log_nbytes) {
-		agz__flow logged = {s->log + s->log_pos, s->log_nbytes - s->log_pos, flow->out,
-		                    flow->out_nbytes};
+		agz__flow logged = {s->log + s->log_pos, s->log_nbytes - s->log_pos,
+		                    flow->out, flow->out_nbytes};
 		int rc = zlib->step(s->zlib, &logged, false);
 
 		s->log_pos = s->log_nbytes - logged.in_nbytes;
@@ -248,7 +248,8 @@ static int inflate_step(void *state, agz__flow *flow, bool ends)
 		s->fault = rc;
 	}
 	drain(s, flow);
-	return s->isal.tmp_out_processed < s->isal.tmp_out_valid ? AGZ__NEEDS_ROOM : s->fault;
+	return s->isal.tmp_out_processed < s->isal.tmp_out_valid ? AGZ__NEEDS_ROOM
+	                                                         : s->fault;
 }
 
 static size_t inflate_tail(void *state, uint8_t tail[AGZ__TAIL_MAX])
@@ -263,7 +264,8 @@ static size_t inflate_tail(void *state, uint8_t tail[AGZ__TAIL_MAX])
 		return n;
 	}
 	for (i = 0; i < s->n_tail; i++)
-		tail[i] = (uint8_t)(s->isal.read_in >> (s->isal.read_in_length % 8 + 8 * (int)i));
+		tail[i] = (uint8_t)(s->isal.read_in >>
+		                    (s->isal.read_in_length % 8 + 8 * (int)i));
 	return s->n_tail;
 }
 
@@ -282,8 +284,8 @@ static int inflate_second_opinion(void *state)
 }
 
 static const struct agz__inflater inflater = {
-	inflate_create, inflate_destroy, inflate_reset, inflate_step, inflate_tail,
-	inflate_second_opinion,
+        inflate_create, inflate_destroy, inflate_reset,
+        inflate_step,   inflate_tail,    inflate_second_opinion,
 };
 
 /* ---- deflate ------------------------------------------------------------------- */
@@ -306,10 +308,10 @@ struct deflater {
  */
 static void *deflate_create(int level)
 {
+	static const uint8_t levels[] = {3, 1, 1, 2, 3, 3, 3, 3, 3, 3, 3}; /* from -1 */
 	static const uint32_t level_buf_nbytes[] = {
-		0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT, ISAL_DEF_LVL3_DEFAULT,
-	};
-	uint32_t isal_level = level == 0 ? 1 : level < 0 || level > 3 ? 3 : (uint32_t)level;
+	        0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT, ISAL_DEF_LVL3_DEFAULT};
+	uint32_t isal_level = levels[level + 1];
 	/* Zeroed: it compares bytes that it has not written yet. */
 	struct deflater *d = agz__calloc(1, sizeof(*d) + level_buf_nbytes[isal_level]);
 
@@ -341,7 +343,8 @@ static int deflate_step(void *state, agz__flow *flow, enum agz_flush flush)
 
 	do {
 		size_t in_given = flow->in_nbytes < SPAN_MAX ? flow->in_nbytes : SPAN_MAX;
-		size_t out_given = flow->out_nbytes < SPAN_MAX ? flow->out_nbytes : SPAN_MAX;
+		size_t out_given =
+		        flow->out_nbytes < SPAN_MAX ? flow->out_nbytes : SPAN_MAX;
 		bool last = in_given == flow->in_nbytes;
 		int after;
 
@@ -372,16 +375,15 @@ static int deflate_step(void *state, agz__flow *flow, enum agz_flush flush)
 		if (after == ZSTATE_END)
 			return AGZ__END;
 		if (isal->flush == SYNC_FLUSH && flow->in_nbytes == 0)
-			d->flushed = after == ZSTATE_NEW_HDR || after == ZSTATE_TMP_NEW_HDR;
+			d->flushed =
+			        after == ZSTATE_NEW_HDR || after == ZSTATE_TMP_NEW_HDR;
 	} while (flow->in_nbytes > 0 || isal->avail_out == 0);
 	return AGZ__NEEDS_INPUT;
 }
 
-static const struct agz__deflater deflater = {
-	deflate_create, deflate_destroy, deflate_step,
-};
+static const struct agz__deflater deflater = {deflate_create, deflate_destroy,
+                                              deflate_step};
 
 const agz__engine agz__engine_isal = {
-	{"isal", VERSION, 1, 1}, &inflater, NULL, &deflater,
-};
+        {"isal", VERSION, 1, 1}, &inflater, NULL, &deflater};
 #endif

@@ -19,13 +19,12 @@ static void destroy(void *state)
 static bool inflate_whole(void *state, const uint8_t *in, size_t in_nbytes, uint8_t *out,
                           size_t out_nbytes, size_t *taken, size_t *made)
 {
-	return libdeflate_deflate_decompress_ex(state, in, in_nbytes, out, out_nbytes, taken,
-	                                        made) == LIBDEFLATE_SUCCESS;
+	return libdeflate_deflate_decompress_ex(state, in, in_nbytes, out, out_nbytes,
+	                                        taken, made) == LIBDEFLATE_SUCCESS;
 }
 
 static const struct agz__whole_inflater whole = {create, destroy, inflate_whole};
 
 const agz__engine agz__engine_libdeflate = {
-	{"libdeflate", LIBDEFLATE_VERSION_STRING, 0, 0}, NULL, &whole, NULL,
-};
+        {"libdeflate", LIBDEFLATE_VERSION_STRING, 0, 0}, NULL, &whole, NULL};
 #endif

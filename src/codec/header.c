@@ -70,7 +70,8 @@ uint32_t agz__header_mtime(const agz__header *header)
 /* The parts below take bytes from `ptr`, say how many in *used, and return 1 when they are
  * complete, 0 when they want more, or an error at ptr[*used]. */
 
-static int take_fixed(agz__header *header, const uint8_t *ptr, size_t nbytes, size_t *used)
+static int take_fixed(agz__header *header, const uint8_t *ptr, size_t nbytes,
+                      size_t *used)
 {
 	size_t i;
 
@@ -101,7 +102,8 @@ static int take_fixed(agz__header *header, const uint8_t *ptr, size_t nbytes, si
 	return header->n == sizeof(header->fixed);
 }
 
-static int take_extra_len(agz__header *header, const uint8_t *ptr, size_t nbytes, size_t *used)
+static int take_extra_len(agz__header *header, const uint8_t *ptr, size_t nbytes,
+                          size_t *used)
 {
 	size_t i;
 
@@ -111,7 +113,8 @@ static int take_extra_len(agz__header *header, const uint8_t *ptr, size_t nbytes
 	return header->n == 2;
 }
 
-static int take_extra(agz__header *header, const uint8_t *ptr, size_t nbytes, size_t *used)
+static int take_extra(agz__header *header, const uint8_t *ptr, size_t nbytes,
+                      size_t *used)
 {
 	size_t n = nbytes < header->extra_left ? nbytes : header->extra_left;
 
@@ -202,15 +205,16 @@ static void add_to_crc(agz__header *header, int part, const uint8_t *ptr, size_t
 		header->crc = agz_crc32(header->crc, ptr, nbytes);
 }
 
-int agz__header_parse(agz__header *header, const uint8_t *ptr, size_t nbytes, size_t *used)
+int agz__header_parse(agz__header *header, const uint8_t *ptr, size_t nbytes,
+                      size_t *used)
 {
 	*used = 0;
 	while (header->part != COMPLETE) {
 		uint64_t allowed = AGZ__HEADER_MAX - header->nbytes;
 		size_t left = nbytes - *used;
 		size_t taken;
-		int rc = take_part(header, ptr + *used, left < allowed ? left : (size_t)allowed,
-		                   &taken);
+		int rc = take_part(header, ptr + *used,
+		                   left < allowed ? left : (size_t)allowed, &taken);
 
 		add_to_crc(header, header->part, ptr + *used, taken);
 		header->nbytes += taken;

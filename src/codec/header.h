@@ -30,13 +30,13 @@ struct agz__field {
 };
 
 typedef struct agz__header {
-	int part;            /* which part comes next, as numbered in header.c */
-	bool collect;        /* keep the fields below */
+	int part;     /* which part comes next, as numbered in header.c */
+	bool collect; /* keep the fields below */
 	uint8_t fixed[10];
-	size_t n;            /* bytes of the part that have come */
+	size_t n; /* bytes of the part that have come */
 	size_t extra_left;
-	uint64_t nbytes;     /* of the header so far */
-	uint32_t crc;        /* of them, where FHCRC asks for it */
+	uint64_t nbytes; /* of the header so far */
+	uint32_t crc;    /* of them, where FHCRC asks for it */
 	struct agz__field extra;
 	struct agz__field name;
 	struct agz__field comment;
@@ -51,7 +51,8 @@ void agz__header_release(agz__header *header);
  * header is complete, 0 when it takes more, or an error at the first wrong byte, which is
  * then ptr[*used]. Linear in all it takes, however that is cut.
  */
-int agz__header_parse(agz__header *header, const uint8_t *ptr, size_t nbytes, size_t *used);
+int agz__header_parse(agz__header *header, const uint8_t *ptr, size_t nbytes,
+                      size_t *used);
 
 uint8_t agz__header_flags(const agz__header *header);
 uint32_t agz__header_mtime(const agz__header *header);

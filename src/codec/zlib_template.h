@@ -5,7 +5,8 @@
  *
  *   Z(name)       the library's function `name`
  *   Z_STREAM      its stream struct
- *   Z_ENGINE, Z_INFLATER   the agz__engine and agz__inflater to define
+ *   Z_ENGINE      the agz__engine to define
+ *   Z_INFLATER    its agz__inflater
  *   Z_NAME        its name
  *   Z_VERSION     its version, a constant string
  *   Z_SPAN_MAX    the largest count its `avail_in` and `avail_out` can hold
@@ -40,13 +41,18 @@ static Z_STREAM *new_stream(void)
 	return z;
 }
 
+static unsigned countable(size_t nbytes)
+{
+	return nbytes < Z_SPAN_MAX ? (unsigned)nbytes : Z_SPAN_MAX;
+}
+
 /* Points the library at the flow, or at as much of it as its counts can hold. */
 static void enter(Z_STREAM *z, const agz__flow *flow)
 {
 	z->next_in = (void *)flow->in;
-	z->avail_in = flow->in_nbytes < Z_SPAN_MAX ? (unsigned)flow->in_nbytes : Z_SPAN_MAX;
+	z->avail_in = countable(flow->in_nbytes);
 	z->next_out = flow->out;
-	z->avail_out = flow->out_nbytes < Z_SPAN_MAX ? (unsigned)flow->out_nbytes : Z_SPAN_MAX;
+	z->avail_out = countable(flow->out_nbytes);
 }
 
 static void leave(const Z_STREAM *z, agz__flow *flow)
@@ -103,7 +109,7 @@ static int inflate_step(void *state, agz__flow *flow, bool ends)
 }
 
 const struct agz__inflater Z_INFLATER = {
-	inflate_create, inflate_destroy, inflate_restart, inflate_step, NULL, NULL,
+        inflate_create, inflate_destroy, inflate_restart, inflate_step, NULL, NULL,
 };
 
 /* ---- deflate ------------------------------------------------------------------- */
@@ -131,8 +137,8 @@ static void *deflate_create(int level)
 		return NULL;
 	d->z = new_stream();
 	/* The parameters of CPython's gzip and zlib modules: the bytes depend on them. */
-	if (d->z == NULL ||
-	    Z(deflateInit2)(d->z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+	if (d->z == NULL || Z(deflateInit2)(d->z, level, Z_DEFLATED, -15, 8,
+	                                    Z_DEFAULT_STRATEGY) != Z_OK) {
 		agz__free(d->z);
 		agz__free(d);
 		return NULL;
@@ -181,7 +187,8 @@ static int deflate_step(void *state, agz__flow *flow, enum agz_flush flush)
 
 	if (d->marker_nbytes > 0) {
 		rc = write_marker(d, flow);
-		if (rc == AGZ__NEEDS_ROOM || (flush == AGZ_SYNC_FLUSH && flow->in_nbytes == 0))
+		if (rc == AGZ__NEEDS_ROOM ||
+		    (flush == AGZ_SYNC_FLUSH && flow->in_nbytes == 0))
 			return rc;
 	}
 	do {
@@ -189,7 +196,8 @@ static int deflate_step(void *state, agz__flow *flow, enum agz_flush flush)
 			return AGZ__NEEDS_ROOM;
 		enter(d->z, flow);
 		/* A flush holds for the last part of what its counts cannot hold at once. */
-		rc = Z(deflate)(d->z, d->z->avail_in < flow->in_nbytes ? Z_NO_FLUSH : z_flush[flush]);
+		rc = Z(deflate)(d->z, d->z->avail_in < flow->in_nbytes ? Z_NO_FLUSH
+		                                                       : z_flush[flush]);
 		leave(d->z, flow);
 		if (rc == Z_STREAM_END)
 			return AGZ__END;
@@ -197,10 +205,7 @@ static int deflate_step(void *state, agz__flow *flow, enum agz_flush flush)
 	return flush == AGZ_SYNC_FLUSH ? write_marker(d, flow) : AGZ__NEEDS_INPUT;
 }
 
-static const struct agz__deflater z_deflater = {
-	deflate_create, deflate_destroy, deflate_step,
-};
+static const struct agz__deflater z_deflater = {deflate_create, deflate_destroy,
+                                                deflate_step};
 
-const agz__engine Z_ENGINE = {
-	{Z_NAME, Z_VERSION, 1, 1}, &Z_INFLATER, NULL, &z_deflater,
-};
+const agz__engine Z_ENGINE = {{Z_NAME, Z_VERSION, 1, 1}, &Z_INFLATER, NULL, &z_deflater};

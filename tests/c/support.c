@@ -207,8 +207,9 @@ void test_unguard(uint8_t *guarded, size_t nbytes)
 test_bytes test_data(enum test_kind kind, size_t nbytes)
 {
 	static const char *const words[] = {
-		"the ", "self", ".", "return ", "in ", "\n", "    ", "def ", "(", ")", ":",
-		"import ", "None", " = ", "value", "line", "caf\xc3\xa9", "0", "x", ", ",
+	        "the ",  "self", ".",           "return ", "in ",     "\n",   "    ",
+	        "def ",  "(",    ")",           ":",       "import ", "None", " = ",
+	        "value", "line", "caf\xc3\xa9", "0",       "x",       ", ",
 	};
 	test_bytes data = {NULL, 0, 0};
 	char text[64];
@@ -219,14 +220,16 @@ test_bytes test_data(enum test_kind kind, size_t nbytes)
 
 		switch (kind) {
 		case TEST_TEXT: {
-			const char *word = words[test_below(sizeof(words) / sizeof(words[0]))];
+			const char *word =
+			        words[test_below(sizeof(words) / sizeof(words[0]))];
 
 			test_add(&data, word, n < strlen(word) ? n : strlen(word));
 			break;
 		}
 		case TEST_JSON: {
-			int length = snprintf(text, sizeof(text), "{\"id\": %u, \"name\": \"n%u\"}\n",
-			                      (unsigned)data.nbytes, test_random() % 1000);
+			int length = snprintf(
+			        text, sizeof(text), "{\"id\": %u, \"name\": \"n%u\"}\n",
+			        (unsigned)data.nbytes, test_random() % 1000);
 
 			test_add(&data, text, n < (size_t)length ? n : (size_t)length);
 			break;
@@ -240,7 +243,8 @@ test_bytes test_data(enum test_kind kind, size_t nbytes)
 		case TEST_RUNS: {
 			size_t length = 1 + test_below(600);
 
-			test_add_fill(&data, (int)test_below(4) + 'a', n < length ? n : length);
+			test_add_fill(&data, (int)test_below(4) + 'a',
+			              n < length ? n : length);
 			break;
 		}
 		default:
@@ -300,7 +304,8 @@ void test_put(test_bits *bits, uint32_t value, unsigned n)
 	for (i = 0; i < n; i++) {
 		if (bits->n % 8 == 0)
 			test_add(&bits->bytes, "", 1);
-		bits->bytes.ptr[bits->bytes.nbytes - 1] |= (uint8_t)((value >> i & 1) << bits->n % 8);
+		bits->bytes.ptr[bits->bytes.nbytes - 1] |=
+		        (uint8_t)((value >> i & 1) << bits->n % 8);
 		bits->n++;
 	}
 }

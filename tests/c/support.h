@@ -61,7 +61,8 @@ test_bytes test_data(enum test_kind kind, size_t nbytes);
 void test_add_member(test_bytes *gzip, const test_bytes *data, int level, int strategy);
 
 /* A member around a deflate stream of one's own, with the right CRC and size of `data`. */
-void test_add_wrapped(test_bytes *gzip, const test_bytes *deflate, const test_bytes *data);
+void test_add_wrapped(test_bytes *gzip, const test_bytes *deflate,
+                      const test_bytes *data);
 
 /* Writes single bits, first the lowest one, as deflate is made of. */
 typedef struct test_bits {

@@ -42,11 +42,13 @@ static void lengths(void **state)
 		size_t cut = test_below(n + 1);
 
 		assert_int_equal(agz_crc32(0, end, n), expected);
-		assert_int_equal(agz_crc32(agz_crc32(0, end, cut), end + cut, n - cut), expected);
+		assert_int_equal(agz_crc32(agz_crc32(0, end, cut), end + cut, n - cut),
+		                 expected);
 		test_unguard(end, n);
 	}
 	for (n = 0; n < 64; n++)
-		assert_int_equal(agz_crc32(77, data.ptr + n, 4900), by_definition(77, data.ptr + n, 4900));
+		assert_int_equal(agz_crc32(77, data.ptr + n, 4900),
+		                 by_definition(77, data.ptr + n, 4900));
 	test_drop(&data);
 }
 
@@ -88,9 +90,9 @@ static void combine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known),
-		cmocka_unit_test(lengths),
-		cmocka_unit_test(combine),
+	        cmocka_unit_test(known),
+	        cmocka_unit_test(lengths),
+	        cmocka_unit_test(combine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,8 @@ static struct result decode(agz_decoder *decoder, const uint8_t *ptr, size_t nby
 			memcpy(guard + guard_nbytes - in.nbytes, ptr + given, in.nbytes);
 			given += in.nbytes;
 		}
-		r.code = agz_decoder_step(decoder, &in, &out, given == nbytes ? AGZ_INPUT_ENDS : 0);
+		r.code = agz_decoder_step(decoder, &in, &out,
+		                          given == nbytes ? AGZ_INPUT_ENDS : 0);
 		assert_true(in.pos <= in.nbytes && out.pos <= out.nbytes);
 		assert_true(r.code != AGZ_NEEDS_INPUT || in.pos == in.nbytes);
 		assert_true(r.code != AGZ_OUTPUT_FULL || out.pos == out.nbytes);
@@ -76,7 +77,8 @@ static struct result decode(agz_decoder *decoder, const uint8_t *ptr, size_t nby
 		}
 		test_add(&r.out, block, out.pos);
 		assert_int_equal(agz_decoder_out_nbytes(decoder), r.out.nbytes);
-		assert_int_equal(agz_decoder_in_nbytes(decoder), given - in.nbytes + in.pos);
+		assert_int_equal(agz_decoder_in_nbytes(decoder),
+		                 given - in.nbytes + in.pos);
 	} while (r.code >= 0 && r.code != AGZ_STREAM_DONE);
 	assert_int_equal(agz_decoder_member_count(decoder), r.members);
 	r.fault = *agz_decoder_fault(decoder);
@@ -142,7 +144,8 @@ static void each_split(void **state)
 			continue;
 		for (cut = 1; cut <= gzip.nbytes; cut++) {
 			size_t room = cut % 3 == 0 ? 10000 : cut;
-			struct result r = decode(decoder, gzip.ptr, gzip.nbytes, cut, room);
+			struct result r =
+			        decode(decoder, gzip.ptr, gzip.nbytes, cut, room);
 
 			assert_int_equal(r.code, AGZ_STREAM_DONE);
 			assert_int_equal(r.members, 4);
@@ -157,12 +160,13 @@ static void each_split(void **state)
 			int rc;
 
 			agz_decoder_reset(decoder);
-			while ((rc = agz_decoder_step(decoder, &in, &out, 0)) == AGZ_MEMBER_DONE)
+			while ((rc = agz_decoder_step(decoder, &in, &out, 0)) ==
+			       AGZ_MEMBER_DONE)
 				;
 			assert_int_equal(rc, AGZ_NEEDS_INPUT);
 			in.nbytes = gzip.nbytes;
-			while ((rc = agz_decoder_step(decoder, &in, &out, AGZ_INPUT_ENDS)) ==
-			       AGZ_MEMBER_DONE)
+			while ((rc = agz_decoder_step(decoder, &in, &out,
+			                              AGZ_INPUT_ENDS)) == AGZ_MEMBER_DONE)
 				;
 			assert_int_equal(rc, AGZ_STREAM_DONE);
 			assert_int_equal(out.pos, data.nbytes);
@@ -187,7 +191,8 @@ static void each_kind(void **state)
 				test_bytes data = test_data((enum test_kind)k, sizes[s]);
 				test_bytes gzip = {NULL, 0, 0};
 
-				test_add_member(&gzip, &data, levels[l], (int)(l + k) % 5);
+				test_add_member(&gzip, &data, levels[l],
+				                (int)(l + k) % 5);
 				for (e = 0; e < N_ENGINES; e++) {
 					agz_decoder *decoder = new_decoder(engines[e], 0);
 					size_t way;
@@ -195,9 +200,12 @@ static void each_kind(void **state)
 					if (decoder == NULL)
 						continue;
 					for (way = 0; way < 4; way++) {
-						struct result r = decode(decoder, gzip.ptr, gzip.nbytes,
-						                         way & 1 ? 1 + test_below(5000) : SIZE_MAX,
-						                         way & 2 ? 1 + test_below(70000) : 400000);
+						struct result r = decode(
+						        decoder, gzip.ptr, gzip.nbytes,
+						        way & 1 ? 1 + test_below(5000)
+						                : SIZE_MAX,
+						        way & 2 ? 1 + test_below(70000)
+						                : 400000);
 
 						assert_int_equal(r.code, AGZ_STREAM_DONE);
 						check_bytes(&r, &data);
@@ -226,9 +234,12 @@ static void empty_and_padding(void **state)
 		if (decoder == NULL)
 			continue;
 		/* An empty stream; spans without memory. */
-		assert_int_equal(agz_decoder_step(decoder, &in, &out, 0), AGZ_NEEDS_INPUT);
-		assert_int_equal(agz_decoder_step(decoder, &in, &out, AGZ_INPUT_ENDS), AGZ_STREAM_DONE);
-		assert_int_equal(agz_decoder_step(decoder, &in, &out, AGZ_INPUT_ENDS), AGZ_STREAM_DONE);
+		assert_int_equal(agz_decoder_step(decoder, &in, &out, 0),
+		                 AGZ_NEEDS_INPUT);
+		assert_int_equal(agz_decoder_step(decoder, &in, &out, AGZ_INPUT_ENDS),
+		                 AGZ_STREAM_DONE);
+		assert_int_equal(agz_decoder_step(decoder, &in, &out, AGZ_INPUT_ENDS),
+		                 AGZ_STREAM_DONE);
 
 		/* Padding of any length is fine behind a member, not before the first. */
 		gzip.nbytes = 0;
@@ -267,9 +278,11 @@ static void grows(void **state)
 		agz_input in = {gzip.ptr, gzip.nbytes, 0};
 		agz_output out = {block, sizeof(block), 0};
 
-		assert_int_equal(agz_decoder_step(decoder, &in, &out, AGZ_INPUT_ENDS), AGZ_MEMBER_DONE);
+		assert_int_equal(agz_decoder_step(decoder, &in, &out, AGZ_INPUT_ENDS),
+		                 AGZ_MEMBER_DONE);
 		assert_int_equal(out.pos, text.nbytes);
-		assert_int_equal(agz_decoder_step(decoder, &in, &out, AGZ_INPUT_ENDS), AGZ_STREAM_DONE);
+		assert_int_equal(agz_decoder_step(decoder, &in, &out, AGZ_INPUT_ENDS),
+		                 AGZ_STREAM_DONE);
 	}
 	assert_int_equal(agz_decoder_member_count(decoder), 5);
 	agz_decoder_free(decoder);
@@ -285,7 +298,8 @@ static void live(void **state)
 
 	(void)state;
 	for (e = 0; e < N_ENGINES; e++) {
-		static const int flushes[] = {Z_SYNC_FLUSH, Z_FULL_FLUSH, Z_PARTIAL_FLUSH, Z_FINISH};
+		static const int flushes[] = {Z_SYNC_FLUSH, Z_FULL_FLUSH, Z_PARTIAL_FLUSH,
+		                              Z_FINISH};
 		agz_decoder *decoder = new_decoder(engines[e], 0);
 		z_stream z = {0};
 
@@ -335,11 +349,13 @@ static void exact_room(void **state)
 			agz_output out = {room, data.nbytes, 0};
 
 			if (decoder != NULL) {
-				assert_int_equal(agz_decoder_step(decoder, &in, &out, AGZ_INPUT_ENDS),
+				assert_int_equal(agz_decoder_step(decoder, &in, &out,
+				                                  AGZ_INPUT_ENDS),
 				                 AGZ_MEMBER_DONE);
 				assert_int_equal(out.pos, data.nbytes);
 				assert_memory_equal(room, data.ptr, data.nbytes);
-				assert_int_equal(agz_decoder_step(decoder, &in, &out, AGZ_INPUT_ENDS),
+				assert_int_equal(agz_decoder_step(decoder, &in, &out,
+				                                  AGZ_INPUT_ENDS),
 				                 AGZ_STREAM_DONE);
 			}
 			agz_decoder_free(decoder);
@@ -352,8 +368,8 @@ static void exact_room(void **state)
 
 static void records(void **state)
 {
-	static const uint8_t header[] = {0x1f, 0x8b, 8, 0x1c, 1, 2, 3, 4, 2, 7, 3, 0, 'e', 'x',
-	                                 0, 'n', 0, 'c', 'o', 0};
+	static const uint8_t header[] = {0x1f, 0x8b, 8,   0x1c, 1, 2,   3, 4,   2,   7,
+	                                 3,    0,    'e', 'x',  0, 'n', 0, 'c', 'o', 0};
 	test_bytes text = test_data(TEST_TEXT, 50);
 	test_bytes one = {NULL, 0, 0}, gzip = {NULL, 0, 0};
 	agz_decoder *decoder = new_decoder("auto", 0);
@@ -518,7 +534,8 @@ static void each_bit(void **state)
 				/* A code that nobody uses; the checks were right. */
 				assert_int_equal(r.out.nbytes, 2 * text.nbytes);
 				assert_memory_equal(r.out.ptr, text.ptr, text.nbytes);
-				assert_memory_equal(r.out.ptr + text.nbytes, text.ptr, text.nbytes);
+				assert_memory_equal(r.out.ptr + text.nbytes, text.ptr,
+				                    text.nbytes);
 			} else {
 				assert_int_equal(r.code, zlib.code);
 				assert_int_equal(r.members, zlib.members);
@@ -588,7 +605,8 @@ static void first_wrong_byte(void **state)
 		/* Each byte of the trailer. */
 		for (i = 0; i < 8; i++) {
 			gzip.ptr[n - 8 + i] ^= 1;
-			expect_at(decoder, &gzip, n - 8 + i, i < 4 ? AGZ_E_CRC : AGZ_E_ISIZE, 0,
+			expect_at(decoder, &gzip, n - 8 + i,
+			          i < 4 ? AGZ_E_CRC : AGZ_E_ISIZE, 0,
 			          i < 4 ? n - 8 : n - 4);
 			gzip.ptr[n - 8 + i] ^= 1;
 		}
@@ -632,7 +650,8 @@ static void long_members(void **state)
 		for (i = 0; i < 40; i++) {
 			size_t n = gzip.nbytes - 1 - i * 1999;
 
-			r = decode(decoder, gzip.ptr, n, 1 + test_below(60000), 1 + test_below(100000));
+			r = decode(decoder, gzip.ptr, n, 1 + test_below(60000),
+			           1 + test_below(100000));
 			assert_int_equal(r.code, AGZ_E_TRUNCATED);
 			assert_int_equal(r.fault.in_offset, n);
 			check_prefix(&r, &data);
@@ -668,7 +687,8 @@ static void output_limit(void **state)
 	(void)state;
 	make_stream(&gzip, &data);
 	for (e = 0; e < N_ENGINES; e++)
-		for (max = 1; max <= data.nbytes + 1; max += max < 60 || max > data.nbytes - 9 ? 1 : 17) {
+		for (max = 1; max <= data.nbytes + 1;
+		     max += max < 60 || max > data.nbytes - 9 ? 1 : 17) {
 			agz_decoder *decoder = new_decoder(engines[e], max);
 			size_t way;
 
@@ -677,7 +697,9 @@ static void output_limit(void **state)
 			for (way = 0; way < 3; way++) {
 				struct result r = decode(decoder, gzip.ptr, gzip.nbytes,
 				                         way == 1 ? 11 : SIZE_MAX,
-				                         way == 2 ? max : way == 1 ? 5 : 9999);
+				                         way == 2   ? max
+				                         : way == 1 ? 5
+				                                    : 9999);
 
 				check_prefix(&r, &data);
 				if (max >= data.nbytes) {
@@ -776,8 +798,10 @@ static void no_memory(void **state)
 				if (rc == AGZ_E_ENGINE)
 					break;
 				if (rc == AGZ_OK) {
-					struct result r = decode(decoder, gzip.ptr, gzip.nbytes - (way == 2 ? 9 : 0),
-					                         way == 0 ? SIZE_MAX : 50, 10000);
+					struct result r =
+					        decode(decoder, gzip.ptr,
+					               gzip.nbytes - (way == 2 ? 9 : 0),
+					               way == 0 ? SIZE_MAX : 50, 10000);
 
 					rc = r.code;
 					check_prefix(&r, &data);
@@ -788,7 +812,8 @@ static void no_memory(void **state)
 				agz_decoder_free(decoder);
 				assert_int_equal(test_live(), 0);
 				if (!test_failed()) {
-					assert_int_equal(rc, way == 2 ? AGZ_E_TRUNCATED : AGZ_STREAM_DONE);
+					assert_int_equal(rc, way == 2 ? AGZ_E_TRUNCATED
+					                              : AGZ_STREAM_DONE);
 					break;
 				}
 				assert_int_equal(rc, AGZ_E_NOMEM);
@@ -822,7 +847,8 @@ static void reset(void **state)
 			if (n % 2)
 				gzip.ptr[n] ^= 0x55; /* a fault, sooner or later */
 			in.nbytes = n % 2 ? gzip.nbytes : n;
-			agz_decoder_step(decoder, &in, &out, n % 4 == 0 ? AGZ_INPUT_ENDS : 0);
+			agz_decoder_step(decoder, &in, &out,
+			                 n % 4 == 0 ? AGZ_INPUT_ENDS : 0);
 			if (n % 2)
 				gzip.ptr[n] ^= 0x55;
 			r = decode(decoder, gzip.ptr, gzip.nbytes, SIZE_MAX, 10000);
@@ -870,7 +896,8 @@ static void random_damage(void **state)
 		decoders[e] = new_decoder(engines[e], 0);
 	for (round = 0; round < 1500; round++) {
 		test_bytes gzip = {NULL, 0, 0};
-		test_bytes data = test_data((enum test_kind)test_below(TEST_N_KINDS), test_below(20000));
+		test_bytes data = test_data((enum test_kind)test_below(TEST_N_KINDS),
+		                            test_below(20000));
 		size_t damage = test_below(4);
 		struct result zlib;
 
@@ -878,7 +905,8 @@ static void random_damage(void **state)
 		if (test_below(3) == 0)
 			test_add_member(&gzip, &data, 1, Z_FIXED);
 		while (damage-- > 0)
-			gzip.ptr[test_below(gzip.nbytes)] ^= (uint8_t)(1 << test_below(8));
+			gzip.ptr[test_below(gzip.nbytes)] ^=
+			        (uint8_t)(1 << test_below(8));
 		if (test_below(4) == 0)
 			gzip.nbytes = test_below(gzip.nbytes);
 		zlib = decode(decoders[1], gzip.ptr, gzip.nbytes, SIZE_MAX, 50000);
@@ -888,7 +916,8 @@ static void random_damage(void **state)
 			if (decoders[e] == NULL)
 				continue;
 			r = decode(decoders[e], gzip.ptr, gzip.nbytes,
-			           test_below(2) ? SIZE_MAX : 1 + test_below(3000), 50000);
+			           test_below(2) ? SIZE_MAX : 1 + test_below(3000),
+			           50000);
 			if (r.code != AGZ_STREAM_DONE || zlib.code != AGZ_E_DEFLATE)
 				assert_int_equal(r.code, zlib.code);
 			if (zlib.code != AGZ_E_DEFLATE)
@@ -906,25 +935,16 @@ static void random_damage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(options),
-		cmocka_unit_test(empty_and_padding),
-		cmocka_unit_test(each_split),
-		cmocka_unit_test(each_kind),
-		cmocka_unit_test(grows),
-		cmocka_unit_test(live),
-		cmocka_unit_test(exact_room),
-		cmocka_unit_test(records),
-		cmocka_unit_test(many_members),
-		cmocka_unit_test(truncated),
-		cmocka_unit_test(each_bit),
-		cmocka_unit_test(first_wrong_byte),
-		cmocka_unit_test(found_bytes),
-		cmocka_unit_test(long_members),
-		cmocka_unit_test(output_limit),
-		cmocka_unit_test(bomb),
-		cmocka_unit_test(no_memory),
-		cmocka_unit_test(reset),
-		cmocka_unit_test(random_damage),
+	        cmocka_unit_test(options),       cmocka_unit_test(empty_and_padding),
+	        cmocka_unit_test(each_split),    cmocka_unit_test(each_kind),
+	        cmocka_unit_test(grows),         cmocka_unit_test(live),
+	        cmocka_unit_test(exact_room),    cmocka_unit_test(records),
+	        cmocka_unit_test(many_members),  cmocka_unit_test(truncated),
+	        cmocka_unit_test(each_bit),      cmocka_unit_test(first_wrong_byte),
+	        cmocka_unit_test(found_bytes),   cmocka_unit_test(long_members),
+	        cmocka_unit_test(output_limit),  cmocka_unit_test(bomb),
+	        cmocka_unit_test(no_memory),     cmocka_unit_test(reset),
+	        cmocka_unit_test(random_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,8 +28,10 @@ static test_bytes reference(const test_bytes *data, int level, size_t flush_ever
 	int rc;
 
 	header[8] = level == 9 ? 2 : level == 1 ? 4 : 0;
-	assert_int_equal(deflateInit2(&z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
-	nbytes = data->nbytes * 2 + 1000 + (flush_every ? data->nbytes / flush_every * 20 : 0);
+	assert_int_equal(deflateInit2(&z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY),
+	                 Z_OK);
+	nbytes = data->nbytes * 2 + 1000 +
+	         (flush_every ? data->nbytes / flush_every * 20 : 0);
 	out = malloc(nbytes);
 	z.next_out = out;
 	z.avail_out = (unsigned)nbytes;
@@ -124,15 +126,17 @@ static test_bytes encode(agz_encoder *encoder, const test_bytes *data, size_t pi
 
 	while (pos < data->nbytes) {
 		size_t n = data->nbytes - pos < piece ? data->nbytes - pos : piece;
-		int rc = drive(encoder, data->ptr + pos, n, room, flush ? AGZ_SYNC_FLUSH : AGZ_RUN,
-		               &gzip);
+		int rc = drive(encoder, data->ptr + pos, n, room,
+		               flush ? AGZ_SYNC_FLUSH : AGZ_RUN, &gzip);
 
 		assert_int_equal(rc, AGZ_NEEDS_INPUT);
 		pos += n;
 	}
-	assert_int_equal(drive(encoder, NULL, 0, room, AGZ_FINISH, &gzip), AGZ_STREAM_DONE);
+	assert_int_equal(drive(encoder, NULL, 0, room, AGZ_FINISH, &gzip),
+	                 AGZ_STREAM_DONE);
 	assert_int_equal(agz_encoder_in_nbytes(encoder), data->nbytes);
-	assert_int_equal(agz_encoder_crc32(encoder), crc32(0, data->ptr, (unsigned)data->nbytes));
+	assert_int_equal(agz_encoder_crc32(encoder),
+	                 crc32(0, data->ptr, (unsigned)data->nbytes));
 	return gzip;
 }
 
@@ -158,8 +162,10 @@ static void same_as_zlib(void **state)
 				agz_encoder *encoder = new_encoder("auto", level, 0);
 				bool cut = level != 0 && data.nbytes <= 70000;
 				test_bytes expected = reference(&data, level, 0);
-				test_bytes gzip = encode(encoder, &data, cut ? 1 + test_below(3000) : SIZE_MAX,
-				                         cut ? 1 + test_below(500) : 1 << 20, false);
+				test_bytes gzip = encode(
+				        encoder, &data,
+				        cut ? 1 + test_below(3000) : SIZE_MAX,
+				        cut ? 1 + test_below(500) : 1 << 20, false);
 
 				if (level != 0)
 					check_equal(&gzip, &expected);
@@ -209,7 +215,8 @@ static void flushes(void **state)
 			expected = reference(&some, level, pieces[i]);
 			for (room = 1; room < 60; room += 1 + room / 8) {
 				agz_encoder *encoder = new_encoder(NULL, level, 0);
-				test_bytes gzip = encode(encoder, &some, pieces[i], room, true);
+				test_bytes gzip =
+				        encode(encoder, &some, pieces[i], room, true);
 
 				check_equal(&gzip, &expected);
 				agz_encoder_free(encoder);
@@ -229,7 +236,8 @@ static void flushed_is_decodable(void **state)
 	(void)state;
 	for (e = 0; e < N_ENGINES; e++)
 		for (level = 0; level <= 9; level += 3)
-			for (room = 1; room < 5000; room = room < 20 ? room + 1 : room * 3) {
+			for (room = 1; room < 5000;
+			     room = room < 20 ? room + 1 : room * 3) {
 				agz_encoder *encoder = new_encoder(engines[e], level, 0);
 				test_bytes all = {NULL, 0, 0}, gzip = {NULL, 0, 0};
 				uint8_t out[40000];
@@ -243,22 +251,29 @@ static void flushed_is_decodable(void **state)
 				drive(encoder, NULL, 0, room, AGZ_SYNC_FLUSH, &gzip);
 				assert_int_equal(gzip.nbytes, 10);
 				for (i = 0; i < 20; i++) {
-					test_bytes text = test_data(TEST_TEXT, i == 7 ? 15000 : test_below(600));
+					test_bytes text = test_data(
+					        TEST_TEXT,
+					        i == 7 ? 15000 : test_below(600));
 					size_t before;
 
 					if (i % 3 == 0)
-						drive(encoder, text.ptr, text.nbytes, room, AGZ_RUN, &gzip);
+						drive(encoder, text.ptr, text.nbytes,
+						      room, AGZ_RUN, &gzip);
 					else
-						drive(encoder, text.ptr, text.nbytes, room, AGZ_SYNC_FLUSH, &gzip);
+						drive(encoder, text.ptr, text.nbytes,
+						      room, AGZ_SYNC_FLUSH, &gzip);
 					test_add_bytes(&all, &text);
-					drive(encoder, NULL, 0, room, AGZ_SYNC_FLUSH, &gzip);
+					drive(encoder, NULL, 0, room, AGZ_SYNC_FLUSH,
+					      &gzip);
 					before = gzip.nbytes;
-					drive(encoder, NULL, 0, room, AGZ_SYNC_FLUSH, &gzip);
+					drive(encoder, NULL, 0, room, AGZ_SYNC_FLUSH,
+					      &gzip);
 					assert_int_equal(gzip.nbytes, before);
 					z.next_in = gzip.ptr + z.total_in;
 					z.avail_in = (unsigned)(gzip.nbytes - z.total_in);
 					z.next_out = out + z.total_out;
-					z.avail_out = (unsigned)(sizeof(out) - z.total_out);
+					z.avail_out =
+					        (unsigned)(sizeof(out) - z.total_out);
 					inflate(&z, Z_NO_FLUSH);
 					assert_int_equal(z.total_out, all.nbytes);
 					assert_memory_equal(out, all.ptr, all.nbytes);
@@ -285,17 +300,26 @@ static void each_engine(void **state)
 		for (e = 0; e < N_ENGINES; e++)
 			for (level = -1; level <= 9; level++)
 				for (way = 0; way < 4; way++) {
-					agz_encoder *encoder = new_encoder(engines[e], level, e == 0);
+					agz_encoder *encoder =
+					        new_encoder(engines[e], level, e == 0);
 					test_bytes gzip;
 
 					if (encoder == NULL)
 						continue;
-					gzip = encode(encoder, &data, way & 1 ? 1 + test_below(20000) : SIZE_MAX,
-					              way & 2 ? 1 + test_below(3000) : 1 << 20, way == 3);
+					gzip = encode(encoder, &data,
+					              way & 1 ? 1 + test_below(20000)
+					                      : SIZE_MAX,
+					              way & 2 ? 1 + test_below(3000)
+					                      : 1 << 20,
+					              way == 3);
 					check_decodes(&gzip, &data);
 					/* zlib-ng's level 1, of fixed codes, is not used but by name. */
-					if (kind == TEST_NOISE && way == 0 && (e != 2 || level != 1))
-						assert_true(gzip.nbytes < data.nbytes + data.nbytes / 100 + 100);
+					if (kind == TEST_NOISE && way == 0 &&
+					    (e != 2 || level != 1))
+						assert_true(gzip.nbytes <
+						            data.nbytes +
+						                    data.nbytes / 100 +
+						                    100);
 					agz_encoder_free(encoder);
 					test_drop(&gzip);
 				}
@@ -328,11 +352,13 @@ static void odd_orders(void **state)
 				rc = agz_encoder_step(encoder, &in, &out, AGZ_SYNC_FLUSH);
 				test_add(&gzip, block, out.pos);
 			} while (rc == AGZ_OUTPUT_FULL && --steps > 0);
-			rc = drive(encoder, data.ptr + in.pos, data.nbytes - in.pos, room, AGZ_FINISH, &gzip);
+			rc = drive(encoder, data.ptr + in.pos, data.nbytes - in.pos, room,
+			           AGZ_FINISH, &gzip);
 			assert_int_equal(rc, AGZ_STREAM_DONE);
 			check_decodes(&gzip, &data);
 			before = gzip.nbytes;
-			assert_int_equal(drive(encoder, NULL, 0, room, AGZ_FINISH, &gzip), AGZ_STREAM_DONE);
+			assert_int_equal(drive(encoder, NULL, 0, room, AGZ_FINISH, &gzip),
+			                 AGZ_STREAM_DONE);
 			assert_int_equal(gzip.nbytes, before);
 			agz_encoder_free(encoder);
 			test_drop(&gzip);
@@ -351,7 +377,8 @@ static void one_step(void **state)
 	agz_output out = {block, 200000, 0};
 
 	(void)state;
-	assert_int_equal(agz_encoder_step(encoder, &in, &out, AGZ_FINISH), AGZ_STREAM_DONE);
+	assert_int_equal(agz_encoder_step(encoder, &in, &out, AGZ_FINISH),
+	                 AGZ_STREAM_DONE);
 	assert_int_equal(out.pos, expected.nbytes);
 	assert_memory_equal(block, expected.ptr, out.pos);
 	agz_encoder_free(encoder);
@@ -418,7 +445,8 @@ static void strict_size(void **state)
 	(void)state;
 	if (sizeof(size_t) < 8)
 		skip();
-	map = mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	map = mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+	           -1, 0);
 	if (map == MAP_FAILED)
 		skip();
 	options.strict_size = 1;
@@ -429,11 +457,13 @@ static void strict_size(void **state)
 	assert_true(in.pos > 0);
 	in.nbytes = nbytes;
 	out.pos = 0;
-	assert_int_equal(agz_encoder_step(encoder, &in, &out, AGZ_RUN), AGZ_E_MEMBER_SIZE);
+	assert_int_equal(agz_encoder_step(encoder, &in, &out, AGZ_RUN),
+	                 AGZ_E_MEMBER_SIZE);
 	assert_int_equal(out.pos, 0);
 	assert_int_equal(agz_encoder_fault(encoder)->code, AGZ_E_MEMBER_SIZE);
 	in.nbytes = in.pos;
-	assert_int_equal(agz_encoder_step(encoder, &in, &out, AGZ_FINISH), AGZ_E_MEMBER_SIZE);
+	assert_int_equal(agz_encoder_step(encoder, &in, &out, AGZ_FINISH),
+	                 AGZ_E_MEMBER_SIZE);
 	agz_encoder_free(encoder);
 	munmap(map, nbytes);
 }
@@ -483,17 +513,17 @@ static void no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_options),
-		cmocka_unit_test(header_first),
-		cmocka_unit_test(one_step),
-		cmocka_unit_test(same_as_zlib),
-		cmocka_unit_test(each_split),
-		cmocka_unit_test(flushes),
-		cmocka_unit_test(flushed_is_decodable),
-		cmocka_unit_test(each_engine),
-		cmocka_unit_test(odd_orders),
-		cmocka_unit_test(strict_size),
-		cmocka_unit_test(no_memory),
+	        cmocka_unit_test(wrong_options),
+	        cmocka_unit_test(header_first),
+	        cmocka_unit_test(one_step),
+	        cmocka_unit_test(same_as_zlib),
+	        cmocka_unit_test(each_split),
+	        cmocka_unit_test(flushes),
+	        cmocka_unit_test(flushed_is_decodable),
+	        cmocka_unit_test(each_engine),
+	        cmocka_unit_test(odd_orders),
+	        cmocka_unit_test(strict_size),
+	        cmocka_unit_test(no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,8 @@ struct block {
 /* The header of a dynamic block; the code length code is 4 bits for each of 0 to 15. */
 static void begin_dynamic(struct block *b, bool final)
 {
-	static const uint8_t order[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+	static const uint8_t order[] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
+	                                11, 4,  12, 3, 13, 2, 14, 1, 15};
 	size_t i;
 
 	number(b->literal, 288, b->literal_code);
@@ -116,11 +117,12 @@ static struct result run(const struct agz__inflater *inflater, void *state,
 
 /* Every engine on one stream, whole and in pieces; `code` and `text` are the right answer,
  * and `taken` where the stream ends. */
-static void check(const test_bytes *deflate_stream, int code, const void *text, size_t nbytes,
-                  size_t taken)
+static void check(const test_bytes *deflate_stream, int code, const void *text,
+                  size_t nbytes, size_t taken)
 {
-	static const size_t cuts[][2] = {{SIZE_MAX, 1 << 20}, {1, 1}, {1, 1 << 20}, {3, 7},
-	                                 {SIZE_MAX, 1}, {70, 40000}};
+	static const size_t cuts[][2] = {{SIZE_MAX, 1 << 20}, {1, 1},
+	                                 {1, 1 << 20},        {3, 7},
+	                                 {SIZE_MAX, 1},       {70, 40000}};
 	const agz_engine_info *info;
 	size_t i, e;
 
@@ -136,12 +138,14 @@ static void check(const test_bytes *deflate_stream, int code, const void *text, 
 		state = inflater->create();
 		assert_non_null(state);
 		for (i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
-			struct result r = run(inflater, state, deflate_stream->ptr,
-			                      deflate_stream->nbytes, cuts[i][0], cuts[i][1]);
+			struct result r =
+			        run(inflater, state, deflate_stream->ptr,
+			            deflate_stream->nbytes, cuts[i][0], cuts[i][1]);
 
 			if (r.code != code || r.out.nbytes != nbytes)
-				print_message("%s, cut %zu/%zu: code %d, %zu bytes\n", info->name,
-				              cuts[i][0], cuts[i][1], r.code, r.out.nbytes);
+				print_message("%s, cut %zu/%zu: code %d, %zu bytes\n",
+				              info->name, cuts[i][0], cuts[i][1], r.code,
+				              r.out.nbytes);
 			assert_int_equal(r.code, code);
 			assert_int_equal(r.out.nbytes, nbytes);
 			assert_memory_equal(r.out.ptr, text, nbytes);
@@ -241,8 +245,8 @@ static void incomplete_literals(void **state)
 			continue;
 		agz__choose_inflate(info->name, &choice);
 		s = choice.stream->inflater->create();
-		r = run(choice.stream->inflater, s, b.bits.bytes.ptr, b.bits.bytes.nbytes, SIZE_MAX,
-		        100);
+		r = run(choice.stream->inflater, s, b.bits.bytes.ptr, b.bits.bytes.nbytes,
+		        SIZE_MAX, 100);
 		assert_int_equal(r.code, AGZ_E_DEFLATE);
 		assert_int_equal(r.out.nbytes, 0);
 		test_drop(&r.out);
@@ -286,13 +290,16 @@ static void too_far(void **state)
 			continue;
 		agz__choose_inflate(info->name, &choice);
 		s = choice.stream->inflater->create();
-		assert_int_equal(compress(packed, &packed_nbytes, first, sizeof(first)), Z_OK);
+		assert_int_equal(compress(packed, &packed_nbytes, first, sizeof(first)),
+		                 Z_OK);
 		flow = (agz__flow){packed + 2, packed_nbytes - 6, out, sizeof(out)};
-		assert_int_equal(choice.stream->inflater->step(s, &flow, false), AGZ__END);
+		assert_int_equal(choice.stream->inflater->step(s, &flow, false),
+		                 AGZ__END);
 		choice.stream->inflater->reset(s);
 		flow.in = b.bits.bytes.ptr;
 		flow.in_nbytes = b.bits.bytes.nbytes;
-		assert_int_equal(choice.stream->inflater->step(s, &flow, false), AGZ_E_DEFLATE);
+		assert_int_equal(choice.stream->inflater->step(s, &flow, false),
+		                 AGZ_E_DEFLATE);
 		assert_int_equal(sizeof(out) - flow.out_nbytes, sizeof(first) + 2);
 		choice.stream->inflater->destroy(s);
 	}
@@ -366,16 +373,18 @@ static void whole_or_refused(void **state)
 	if (choice.whole != NULL) {
 		whole = choice.whole->whole;
 		s = whole->create();
-		assert_true(whole->inflate(s, gzip.ptr + 10, gzip.nbytes - 10, out, data.nbytes,
-		                           &taken, &made));
+		assert_true(whole->inflate(s, gzip.ptr + 10, gzip.nbytes - 10, out,
+		                           data.nbytes, &taken, &made));
 		assert_int_equal(made, data.nbytes);
 		assert_int_equal(taken, gzip.nbytes - 18);
 		assert_memory_equal(out, data.ptr, made);
 		for (n = 0; n < taken; n += 7)
-			assert_false(whole->inflate(s, gzip.ptr + 10, n, out, data.nbytes, &taken, &made));
+			assert_false(whole->inflate(s, gzip.ptr + 10, n, out, data.nbytes,
+			                            &taken, &made));
 		for (n = 0; n < data.nbytes; n += 61)
 			assert_false(whole->inflate(s, gzip.ptr + 10, gzip.nbytes - 10,
-			                            out + data.nbytes - n, n, &taken, &made));
+			                            out + data.nbytes - n, n, &taken,
+			                            &made));
 		whole->destroy(s);
 	}
 	test_unguard(out, data.nbytes);
@@ -402,7 +411,8 @@ static void choices(void **state)
 		assert_int_equal(agz__choose_inflate(info->name, &choice), AGZ_OK);
 		assert_non_null(choice.stream->inflater);
 		if (info->inflates) {
-			assert_string_equal(agz_engine_for_inflate(info->name), info->name);
+			assert_string_equal(agz_engine_for_inflate(info->name),
+			                    info->name);
 			assert_null(choice.whole);
 		} else {
 			assert_non_null(choice.whole);
@@ -425,8 +435,10 @@ static void choices(void **state)
 	assert_string_equal(agz_engine_for_inflate("auto"), agz_engine_at(0)->name);
 	assert_null(agz_engine_for_inflate("nonesuch"));
 	assert_null(agz_engine_for_deflate("nonesuch", 6, 0));
-	assert_int_equal(agz__choose_deflate("zlib", 10, false, &deflate_choice), AGZ_E_ARGUMENT);
-	assert_int_equal(agz__choose_deflate(NULL, -2, true, &deflate_choice), AGZ_E_ARGUMENT);
+	assert_int_equal(agz__choose_deflate("zlib", 10, false, &deflate_choice),
+	                 AGZ_E_ARGUMENT);
+	assert_int_equal(agz__choose_deflate(NULL, -2, true, &deflate_choice),
+	                 AGZ_E_ARGUMENT);
 	setenv("AGZ_ENGINE", "nonesuch", 1);
 	assert_int_equal(agz__choose_inflate(NULL, &choice), AGZ_E_ENGINE);
 	assert_int_equal(agz__choose_inflate("zlib", &choice), AGZ_OK);
@@ -451,23 +463,24 @@ static void fast_levels(void **state)
 		assert_int_equal(agz__choose_deflate(NULL, level, true, &choice), AGZ_OK);
 		assert_non_null(choice.engine->deflater);
 		assert_true(choice.level >= 0 && choice.level <= 9);
-		assert_string_equal(agz_engine_for_deflate(NULL, level, 1), choice.engine->info.name);
+		assert_string_equal(agz_engine_for_deflate(NULL, level, 1),
+		                    choice.engine->info.name);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(choices),
-		cmocka_unit_test(fast_levels),
-		cmocka_unit_test(one_distance_code),
-		cmocka_unit_test(no_distance_code),
-		cmocka_unit_test(missing_code_used),
-		cmocka_unit_test(incomplete_literals),
-		cmocka_unit_test(too_far),
-		cmocka_unit_test(far_matches),
-		cmocka_unit_test(before_a_fault),
-		cmocka_unit_test(whole_or_refused),
+	        cmocka_unit_test(choices),
+	        cmocka_unit_test(fast_levels),
+	        cmocka_unit_test(one_distance_code),
+	        cmocka_unit_test(no_distance_code),
+	        cmocka_unit_test(missing_code_used),
+	        cmocka_unit_test(incomplete_literals),
+	        cmocka_unit_test(too_far),
+	        cmocka_unit_test(far_matches),
+	        cmocka_unit_test(before_a_fault),
+	        cmocka_unit_test(whole_or_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

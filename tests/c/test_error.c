@@ -51,8 +51,13 @@ static void sentences(void **state)
 	agz_fault crc = {.code = AGZ_E_CRC, .member = 2, .in_offset = 4711};
 	agz_fault magic = {.code = AGZ_E_MAGIC, .found = {'<', '!'}, .n_found = 2};
 	agz_fault odd = {.code = AGZ_E_MAGIC, .found = {'\'', 0xff}, .n_found = 2};
-	agz_fault one = {.code = AGZ_E_MAGIC, .member = 1, .in_offset = 9, .found = {'x'}, .n_found = 1};
-	agz_fault limit = {.code = AGZ_E_OUTPUT_LIMIT, .limit_nbytes = 10, .in_offset = 7};
+	agz_fault one = {.code = AGZ_E_MAGIC,
+	                 .member = 1,
+	                 .in_offset = 9,
+	                 .found = {'x'},
+	                 .n_found = 1};
+	agz_fault limit = {
+	        .code = AGZ_E_OUTPUT_LIMIT, .limit_nbytes = 10, .in_offset = 7};
 	agz_fault sys = {.code = AGZ_E_SYSTEM, .sys = ENOENT};
 	agz_fault none = {.code = AGZ_OK};
 
@@ -68,8 +73,10 @@ static void sentences(void **state)
 
 static void cut(void **state)
 {
-	agz_fault fault = {.code = AGZ_E_OUTPUT_LIMIT, .limit_nbytes = UINT64_MAX,
-	                   .member = UINT64_MAX, .in_offset = UINT64_MAX};
+	agz_fault fault = {.code = AGZ_E_OUTPUT_LIMIT,
+	                   .limit_nbytes = UINT64_MAX,
+	                   .member = UINT64_MAX,
+	                   .in_offset = UINT64_MAX};
 	char whole[256];
 	size_t n;
 
@@ -91,10 +98,10 @@ static void cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(table),
-		cmocka_unit_test(corrupt_codes),
-		cmocka_unit_test(sentences),
-		cmocka_unit_test(cut),
+	        cmocka_unit_test(table),
+	        cmocka_unit_test(corrupt_codes),
+	        cmocka_unit_test(sentences),
+	        cmocka_unit_test(cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,12 +77,15 @@ static void each_flag_each_split(void **state)
 			assert_int_equal(header.nbytes, h.nbytes - 2);
 			assert_int_equal(agz__header_flags(&header), flags);
 			assert_int_equal(agz__header_mtime(&header), 0x12345678);
-			assert_int_equal(header.extra.present, (flags & AGZ__FEXTRA) != 0);
-			assert_int_equal(header.extra.nbytes, flags & AGZ__FEXTRA ? 7 : 0);
+			assert_int_equal(header.extra.present,
+			                 (flags & AGZ__FEXTRA) != 0);
+			assert_int_equal(header.extra.nbytes,
+			                 flags & AGZ__FEXTRA ? 7 : 0);
 			assert_int_equal(header.name.present, (flags & AGZ__FNAME) != 0);
 			if (header.name.present)
 				assert_memory_equal(header.name.ptr, "n\xe4me", 4);
-			assert_int_equal(header.comment.present, (flags & AGZ__FCOMMENT) != 0);
+			assert_int_equal(header.comment.present,
+			                 (flags & AGZ__FCOMMENT) != 0);
 			if (header.comment.present)
 				assert_memory_equal(header.comment.ptr, "a comment", 9);
 		}
@@ -97,15 +100,19 @@ static void each_flag_each_split(void **state)
 static void empty_fields(void **state)
 {
 	agz__header header = {.collect = true};
-	test_bytes h = make(AGZ__FEXTRA | AGZ__FNAME | AGZ__FCOMMENT | AGZ__FHCRC, 0, "", "");
+	test_bytes h =
+	        make(AGZ__FEXTRA | AGZ__FNAME | AGZ__FCOMMENT | AGZ__FHCRC, 0, "", "");
 	size_t cut, pos;
 
 	(void)state;
 	for (cut = 1; cut <= h.nbytes; cut++) {
 		assert_int_equal(parse(&header, h.ptr, h.nbytes, cut, &pos), 1);
 		assert_int_equal(pos, h.nbytes);
-		assert_true(header.name.present && header.comment.present && header.extra.present);
-		assert_int_equal(header.name.nbytes + header.comment.nbytes + header.extra.nbytes, 0);
+		assert_true(header.name.present && header.comment.present &&
+		            header.extra.present);
+		assert_int_equal(header.name.nbytes + header.comment.nbytes +
+		                         header.extra.nbytes,
+		                 0);
 	}
 	test_drop(&h);
 	agz__header_release(&header);
@@ -117,7 +124,8 @@ static void wrong_at_once(void **state)
 	static const struct {
 		size_t at;
 		int code;
-	} cases[] = {{0, AGZ_E_MAGIC}, {1, AGZ_E_MAGIC}, {2, AGZ_E_METHOD}, {3, AGZ_E_FLAGS}};
+	} cases[] = {
+	        {0, AGZ_E_MAGIC}, {1, AGZ_E_MAGIC}, {2, AGZ_E_METHOD}, {3, AGZ_E_FLAGS}};
 	agz__header header = {.collect = false};
 	size_t i, pos;
 
@@ -126,9 +134,11 @@ static void wrong_at_once(void **state)
 		test_bytes h = make(AGZ__FNAME, 0, "x", "");
 
 		h.ptr[cases[i].at] ^= 0x80;
-		assert_int_equal(parse(&header, h.ptr, h.nbytes, 100, &pos), cases[i].code);
+		assert_int_equal(parse(&header, h.ptr, h.nbytes, 100, &pos),
+		                 cases[i].code);
 		assert_int_equal(pos, cases[i].at);
-		assert_int_equal(parse(&header, h.ptr, cases[i].at + 1, 1, &pos), cases[i].code);
+		assert_int_equal(parse(&header, h.ptr, cases[i].at + 1, 1, &pos),
+		                 cases[i].code);
 		assert_int_equal(pos, cases[i].at);
 		test_drop(&h);
 	}
@@ -144,7 +154,8 @@ static void wrong_at_once(void **state)
 static void header_crc(void **state)
 {
 	agz__header header = {.collect = false};
-	test_bytes h = make(AGZ__FEXTRA | AGZ__FNAME | AGZ__FHCRC | AGZ__FTEXT, 300, "name", "");
+	test_bytes h =
+	        make(AGZ__FEXTRA | AGZ__FNAME | AGZ__FHCRC | AGZ__FTEXT, 300, "name", "");
 	size_t bit, cut, pos;
 
 	(void)state;
@@ -182,7 +193,8 @@ static void reuse(void **state)
 	(void)state;
 	assert_int_equal(parse(&header, full.ptr, full.nbytes, 5, &pos), 1);
 	assert_int_equal(parse(&header, bare.ptr, bare.nbytes, 5, &pos), 1);
-	assert_false(header.name.present || header.comment.present || header.extra.present);
+	assert_false(header.name.present || header.comment.present ||
+	             header.extra.present);
 	assert_int_equal(parse(&header, other.ptr, other.nbytes, 5, &pos), 1);
 	assert_int_equal(header.name.nbytes, 1);
 	test_drop(&full);
@@ -207,7 +219,8 @@ static void cap(void **state)
 	agz__header_reset(&header);
 	assert_int_equal(agz__header_parse(&header, h.ptr, 10, &used), 0);
 	while (left > piece_nbytes) {
-		assert_int_equal(agz__header_parse(&header, piece, piece_nbytes, &used), 0);
+		assert_int_equal(agz__header_parse(&header, piece, piece_nbytes, &used),
+		                 0);
 		left -= piece_nbytes;
 	}
 	/* Up to the cap, to the byte; one more is too many. */
@@ -283,7 +296,10 @@ static void build(void **state)
 	agz__free(ptr);
 	assert_int_equal(agz__header_build(9, 0, name, sizeof(name), &ptr, &nbytes), 0);
 	assert_int_equal(nbytes, 17);
-	assert_memory_equal(ptr, "\x1f\x8b\x08\x08\0\0\0\0\x02\xff" "f\xe9.txt", 17);
+	assert_memory_equal(ptr,
+	                    "\x1f\x8b\x08\x08\0\0\0\0\x02\xff"
+	                    "f\xe9.txt",
+	                    17);
 	agz__free(ptr);
 	assert_int_equal(agz__header_build(1, 0, name, 0, &ptr, &nbytes), 0);
 	assert_int_equal(nbytes, 11);
@@ -293,7 +309,8 @@ static void build(void **state)
 	assert_int_equal(ptr[8], 0);
 	agz__free(ptr);
 	assert_int_equal(agz__header_build(6, 0, bad, 3, &ptr, &nbytes), AGZ_E_ARGUMENT);
-	assert_int_equal(agz__header_build(6, 0, bad, SIZE_MAX, &ptr, &nbytes), AGZ_E_ARGUMENT);
+	assert_int_equal(agz__header_build(6, 0, bad, SIZE_MAX, &ptr, &nbytes),
+	                 AGZ_E_ARGUMENT);
 	test_fail_after(0);
 	assert_int_equal(agz__header_build(6, 0, name, 6, &ptr, &nbytes), AGZ_E_NOMEM);
 	test_fail_after(-1);
@@ -302,15 +319,11 @@ static void build(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(build),
-		cmocka_unit_test(each_flag_each_split),
-		cmocka_unit_test(empty_fields),
-		cmocka_unit_test(wrong_at_once),
-		cmocka_unit_test(header_crc),
-		cmocka_unit_test(reuse),
-		cmocka_unit_test(cap),
-		cmocka_unit_test(linear),
-		cmocka_unit_test(no_memory),
+	        cmocka_unit_test(build),        cmocka_unit_test(each_flag_each_split),
+	        cmocka_unit_test(empty_fields), cmocka_unit_test(wrong_at_once),
+	        cmocka_unit_test(header_crc),   cmocka_unit_test(reuse),
+	        cmocka_unit_test(cap),          cmocka_unit_test(linear),
+	        cmocka_unit_test(no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,10 +76,10 @@ static void failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(overflow),
-		cmocka_unit_test(zero_is_not_failure),
-		cmocka_unit_test(hooks),
-		cmocka_unit_test(failure),
+	        cmocka_unit_test(overflow),
+	        cmocka_unit_test(zero_is_not_failure),
+	        cmocka_unit_test(hooks),
+	        cmocka_unit_test(failure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
