@@ -127,7 +127,8 @@ def check_mode(mode: Any) -> tuple[str, bool]:
         if character not in "rwaxbt+":
             raise ValueError(f"Invalid mode character '{character}'")
         if mode.count(character) > 1:
-            raise ValueError(f"Mode string cannot specify '{character}' more than once")
+            verb = "include" if character == "+" else "specify"
+            raise ValueError(f"Mode string cannot {verb} '{character}' more than once")
     operations = [character for character in mode if character in "rwax"]
     if not operations:
         raise ValueError("Mode string must include one of 'r', 'w', 'a', or 'x'")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
@@ -39,7 +39,7 @@ from ._types import WithAsyncRead, WithAsyncReadWrite, WithAsyncWrite
 FileObject = WithAsyncRead | WithAsyncWrite | WithAsyncReadWrite
 
 # What an operation needs (enum need of module.h).
-_WAKE, _INPUT, _TURN, _OUTPUT, _REWIND = 1, 2, 3, 4, 5
+_WAKE, _INPUT, _TURN, _OUTPUT, _REWIND, _FLUSH = 1, 2, 3, 4, 5, 6
 
 _CREATE = {"w": 0, "a": 1, "x": 2}
 
@@ -310,17 +310,27 @@ class AsyncGzipBinaryFile(_agz.File):
         """Close without completing: what was written stays a prefix of the right stream.
 
         A call that is running in another task fails with OSError. What goes wrong here is
-        noted on `reason`, the exception that the caller goes on to raise.
+        noted on `reason`, the exception that the caller goes on to raise. A cancellation
+        waits until all is closed.
         """
+        cancelled: asyncio.CancelledError | None = None
         try:
             await self._abort_running()
-            if self._state == "closed":
-                return
-            # A file object that cannot be closed leaves the file open, for close() to retry.
-            await self._close_fileobj()
-            self._dispose(False)
-        except Exception as error:
-            reason.add_note(f"Context-exit cleanup also failed: {error!r}")
+        except asyncio.CancelledError as error:
+            cancelled = error
+        failure: Exception | None = None
+        if self._state != "closed":
+            try:
+                # A file object that cannot be closed leaves the file open, for close() to
+                # try again.
+                await self._close_fileobj()
+                self._dispose(False)
+            except Exception as error:
+                failure = error
+        if cancelled is not None:
+            raise cancelled from failure
+        if failure is not None:
+            reason.add_note(f"Context-exit cleanup also failed: {failure!r}")
 
     async def _abort_running(self) -> None:
         if self._running is None:
@@ -412,7 +422,11 @@ class AsyncGzipBinaryFile(_agz.File):
             if not self._aborting:
                 self._push(data, not data)
         elif need == _OUTPUT:
-            await self._send(verb)
+            assert self._sink is not None
+            await self._to_sink(self._sink.write(self), verb)
+        elif need == _FLUSH:
+            assert self._sink is not None
+            await self._to_sink(self._sink.flush(), verb)
         elif need == _TURN:
             await asyncio.sleep(0)
         else:
@@ -421,28 +435,15 @@ class AsyncGzipBinaryFile(_agz.File):
             while not self._aborting and not self._restart():
                 await asyncio.sleep(0)
 
-    async def _send(self, verb: str) -> None:
-        """Compressed bytes to the user's sink. If that fails, the stream there is broken."""
-        assert self._sink is not None
+    async def _to_sink(self, doing: Coroutine[Any, Any, None], verb: str) -> None:
+        """Waits for the user's sink. If that fails, nobody knows what the sink has."""
         try:
-            await self._sink.write(self)
+            await doing
         except BaseException as error:
             self._break()
             if verb == "flush" and isinstance(error, Exception) and not isinstance(error, OSError):
                 raise OSError(f"Unexpected error during flush: {error}") from error
             raise
-
-    async def flush(self) -> None:
-        """Write all that was accepted to the file, so that it can be decoded."""
-        if self._state == "new" and self._writes:
-            return
-        await super().flush()
-        if self._sink is not None:
-            try:
-                await self._sink.flush()
-            except BaseException:
-                self._break()
-                raise
 
     async def abandon(self) -> None:
         """Let go of everything at once, and of a read that was left running."""

@@ -147,13 +147,20 @@ class Source(_End):
         return reading.result()
 
     async def stop(self) -> None:
-        """Ends a read that was left running."""
+        """Ends a read that was left running, and waits for that, also when cancelled."""
         reading, self._reading = self._reading, None
+        cancelled: asyncio.CancelledError | None = None
         if reading is not None:
             reading.cancel()
-            await asyncio.wait([reading])
+            while not reading.done():
+                try:
+                    await asyncio.wait([reading])
+                except asyncio.CancelledError as error:
+                    cancelled = error
             if not reading.cancelled():
-                reading.exception()
+                reading.exception()  # nobody else asks for it
+        if cancelled is not None:
+            raise cancelled
 
     async def rewind(self) -> None:
         """Back to the start, or OSError if that is not possible any more."""
@@ -163,7 +170,9 @@ class Source(_End):
         elif self.rewindable():
             self._next = 0
         else:
-            raise OSError("source is not seekable, and more was read than the rewind cache holds")
+            raise OSError(
+                "Underlying file is not seekable, and more was read than the rewind cache holds"
+            )
 
 
 class Sink(_End):

@@ -497,7 +497,7 @@ static void dispose(File *file)
 	file->reader = NULL;
 	file->writer = NULL;
 	file->cursor = NULL;
-	file->seeking = 0;
+	file->seeking = file->returning = 0;
 	file->undo = NULL;
 	agz_reader_close(reader);
 	agz_writer_close(writer);
@@ -582,7 +582,8 @@ static PyObject *file_restart(PyObject *self, PyObject *unused)
 	}
 	if (rc == AGZ_OK) {
 		agz_cursor_clear(file->cursor);
-		file->pos = 0;
+		if (!file->returning)
+			file->pos = 0;
 		file->fault_raised = 0;
 	}
 	return PyBool_FromLong(rc == AGZ_OK);

@@ -118,6 +118,8 @@ typedef struct File {
 	size_t large_nbytes; /* of it that are filled */
 	int seeking;         /* a seek to seek_target is under way */
 	uint64_t seek_target;
+	int returning;       /* and it was cancelled: back to return_to after it */
+	uint64_t return_to;
 	PyObject *block;     /* compressed bytes that the user's sink has to get */
 	PyObject *name;      /* the path, for errors */
 	PyObject *rest;      /* a bytes accepted for writing, or NULL ... */
@@ -135,10 +137,11 @@ enum need {
 	NEED_TURN = 3,    /* other tasks have to run */
 	NEED_OUTPUT = 4,  /* the user's sink has to be written to */
 	NEED_REWIND = 5,  /* the user's source has to go back to its start */
-	NEED_START = 6,   /* it must not begin before it is awaited */
+	NEED_FLUSH = 6,   /* the user's sink has to be flushed */
+	NEED_START = 7,   /* it must not begin before it is awaited */
 	/* Answers of agzpy_pull() alone: */
-	AT_END = 7,       /* the stream has no more, for now */
-	AT_FAULT = 8      /* agzpy_raise_fault() says why */
+	AT_END = 8,       /* the stream has no more, for now */
+	AT_FAULT = 9      /* agzpy_raise_fault() says why */
 };
 
 typedef struct Call Call;

@@ -96,6 +96,7 @@ static int large_to_cursor(File *file)
 static int seek_on(File *file)
 {
 	uint64_t reached;
+	file->asked = 1;
 	int rc = agz_reader_seek(file->reader, file->seek_target, &reached);
 	if (rc == AGZ_E_NOT_SEEKABLE) {
 		file->seeking = 0;
@@ -110,6 +111,7 @@ static int seek_on(File *file)
 	file->seeking = 0;
 	if (rc < 0) {
 		const agz_fault *fault = agz_reader_fault(file->reader);
+		file->returning = 0;
 		file->fault_raised = 1;
 		file->pos = agz_reader_out_nbytes(file->reader);
 		return agzpy_raise(file->state_of_module, rc, fault, (PyObject *)file);
@@ -121,8 +123,17 @@ static int seek_on(File *file)
 
 int agzpy_settle(File *file)
 {
-	if (file->seeking) {
+	while (file->seeking || file->returning) {
+		if (!file->seeking) {
+			file->returning = 0;
+			file->seeking = 1;
+			file->seek_target = file->return_to;
+		}
 		int rc = seek_on(file);
+		if (rc == NEED_REWIND) {
+			file->returning = 1; /* seek_on() has ended the seek; again after it */
+			return rc;
+		}
 		if (rc != NEED_NOTHING)
 			return rc;
 	}
@@ -630,10 +641,14 @@ static int seek_step(File *file, Call *call, PyObject **result)
 	return *result == NULL ? -1 : NEED_NOTHING;
 }
 
-/* What a try found out is found out again: the file may have moved since. */
+/* A seek that is cancelled goes back to where it came from, before anything else is done. */
 static void seek_undo(File *file, Call *call)
 {
-	(void)file;
+	if (file->seeking) {
+		file->returning = 1;
+		file->return_to = call->start;
+		file->pos = call->start;
+	}
 	call->stage = SEEK_BEGINS;
 }
 
@@ -704,8 +719,8 @@ PyObject *agzpy_file_seek(PyObject *self, PyObject *const *args, Py_ssize_t narg
 static int tell_step(File *file, Call *call, PyObject **result)
 {
 	(void)call;
-	if (file->state == FILE_READING) {
-		int rc = file->seeking ? seek_on(file) : NEED_NOTHING;
+	if (file->state == FILE_READING && file->seeking && !file->returning) {
+		int rc = seek_on(file);
 		if (rc != NEED_NOTHING)
 			return rc;
 	}
@@ -718,7 +733,9 @@ PyObject *agzpy_file_tell(PyObject *self, PyObject *const *args, Py_ssize_t narg
 {
 	(void)args;
 	File *file = (File *)self;
-	enum file_state wants = file->state == FILE_WRITING ? FILE_WRITING : FILE_READING;
+	enum file_state wants = file->state == FILE_WRITING || file->state == FILE_BROKEN
+	                                ? file->state
+	                                : FILE_READING;
 	Call call = {.step = tell_step, .wants = wants, .verb = "tell"};
 	if (nargs != 0 || kwnames != NULL) {
 		PyErr_SetString(PyExc_TypeError, "tell() takes no arguments");

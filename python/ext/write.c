@@ -295,10 +295,21 @@ static int settle_with(File *file, int (*barrier)(agz_writer *), PyObject **resu
 	return NEED_NOTHING;
 }
 
+enum { FLUSH_BEGINS = 0, FLUSH_GOES_ON };
+
 static int flush_step(File *file, Call *call, PyObject **result)
 {
-	(void)call;
-	return settle_with(file, agz_writer_flush, result);
+	if (call->stage == FLUSH_GOES_ON) {
+		*result = Py_NewRef(Py_None);
+		return NEED_NOTHING;
+	}
+	int rc = settle_with(file, agz_writer_flush, result);
+	if (rc != NEED_NOTHING || !file->pushes)
+		return rc;
+	if (call->tries)
+		return NEED_START;
+	call->stage = FLUSH_GOES_ON;
+	return NEED_FLUSH;
 }
 
 PyObject *agzpy_file_flush(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
@@ -311,7 +322,8 @@ PyObject *agzpy_file_flush(PyObject *self, PyObject *const *args, Py_ssize_t nar
 		PyErr_SetString(PyExc_TypeError, "flush() takes no arguments");
 		return agzpy_ready(file, NULL);
 	}
-	if (file->state == FILE_READING && file->running == NULL)
+	/* Nothing was written; or the guard refuses it, below. */
+	if ((file->state == FILE_READING || file->state == FILE_NEW) && file->running == NULL)
 		return agzpy_ready(file, Py_NewRef(Py_None));
 	return agzpy_answer(file, &call);
 }

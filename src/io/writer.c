@@ -22,6 +22,7 @@
 #define FIRST_BATCH_NBYTES ((size_t)4 * 1024)
 #define OUT_NBYTES         ((size_t)64 * 1024) /* gathered before a write(2) */
 #define WINDOW_NBYTES      ((size_t)32 * 1024) /* of a caller's span, in one step */
+#define INLINE_NBYTES ((size_t)4 * 1024)  /* of a write that its caller encodes */
 #define MAX_SPANS          4
 #define MAX_BLOCKS         4 /* not yet taken, where encoding stops (not for flush or finish) */
 #define TURNS              4 /* pieces of work before other files' jobs get the thread */
@@ -65,7 +66,6 @@ struct agz_writer {
 	unsigned n_blocks;
 	uint64_t accepted, encoded, flushed; /* stream offsets */
 	uint64_t out_nbytes;
-	bool heading; /* the header is to come first: it can be taken before there is input */
 	bool flushing, finishing, finished;
 
 	agz_fault fault; /* the caller's: of the last error he was told */
@@ -305,6 +305,8 @@ static void encode_span(agz_writer *w)
 	if (borrowed && in.nbytes - in.pos > WINDOW_NBYTES)
 		in.nbytes = in.pos + WINDOW_NBYTES;
 	int rc = encode(w, &in, AGZ_RUN, borrowed);
+	if (rc == AGZ_OK && w->kind == AGZ_SINK_TAKE && in.pos == s->nbytes)
+		rc = emit(w); /* the sink gets what a write made, not what fills a block */
 	int sys = errno;
 	agz__lock();
 	publish(w, rc, sys);
@@ -343,7 +345,6 @@ static void write_header(agz_writer *w)
 	int sys = errno;
 	agz__lock();
 	publish(w, rc, sys);
-	w->heading = false;
 }
 
 static void flush_all(agz_writer *w)
@@ -405,8 +406,6 @@ static void (*next_piece(const agz_writer *w))(agz_writer *)
 		return w->finishing ? finish_all : NULL;
 	if (w->n_blocks >= MAX_BLOCKS && !w->flushing && !w->finishing)
 		return NULL;
-	if (w->heading)
-		return write_header;
 	if (w->n_spans > 0)
 		return encode_span;
 	if (w->flushing)
@@ -616,16 +615,18 @@ int agz_writer_open(const agz_writer_options *opts, agz_writer **writer)
 	agz__sleeper_init(&w->sleeper, o.waker, o.user);
 
 	agz__lock();
-	if (w->kind == AGZ_SINK_TAKE)
-		w->heading = true;
-	else
+	if (w->kind == AGZ_SINK_TAKE) {
+		write_header(w); /* it can be taken at once */
+		rc = w->verdict;
+	} else {
 		w->opened = AGZ_WAIT;
-	rc = start(w);
+		rc = start(w);
+	}
 	if (rc != AGZ_OK)
 		agz__sleeper_leave(&w->sleeper);
 	agz__unlock();
 	if (rc != AGZ_OK)
-		agz__free(w);
+		dispose(w);
 	else
 		*writer = w;
 	return rc;
@@ -724,6 +725,16 @@ static int need_batch(agz_writer *w, size_t nbytes)
 	return AGZ_OK;
 }
 
+/* For a sink that takes blocks nothing is gathered. A few bytes are encoded here: handing
+ * them over would cost more. */
+static int encode_now(agz_writer *w, size_t nbytes)
+{
+	enqueue_batch(w);
+	while (nbytes <= INLINE_NBYTES && idle(w) && next_piece(w) == encode_span)
+		encode_span(w);
+	return w->verdict < 0 ? w->verdict : start(w);
+}
+
 int agz_writer_write(agz_writer *w, const void *ptr, size_t nbytes, size_t *accepted)
 {
 	size_t total = 0;
@@ -751,6 +762,8 @@ int agz_writer_write(agz_writer *w, const void *ptr, size_t nbytes, size_t *acce
 	}
 	if (rc == AGZ_WAIT)
 		rc = wait_for(w, AWAIT_ROOM);
+	else if (rc == AGZ_OK && w->kind == AGZ_SINK_TAKE)
+		rc = encode_now(w, total);
 	*accepted = rc < 0 ? 0 : total;
 	return end(w, rc);
 }
