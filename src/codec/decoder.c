@@ -313,8 +313,11 @@ static bool inflate_whole(agz_decoder *d, agz_input *in, agz_output *out, size_t
 
 static int start_body(agz_decoder *d, agz_input *in, agz_output *out, bool ends)
 {
-	size_t room = room_for_whole(d, in, out, ends);
+	size_t room;
 
+	if (in_left(in) == 0 && !ends)
+		return AGZ_NEEDS_INPUT; /* how much comes decides who inflates it */
+	room = room_for_whole(d, in, out, ends);
 	if (room > 0) {
 		if (d->whole == NULL)
 			d->whole = d->engines.whole->whole->create();
