@@ -4,15 +4,20 @@ sources    the standard library's sources, one module after the other
 syntax     JSON Lines made from their syntax trees: one object a statement, its expressions
            as nested objects
 
-Both are the same in each run on a machine. Nothing is cached: they are made in a few seconds.
+and for the benchmark English text, equal lines, random bytes, many members, many files.
+
+All are the same in each run on a machine. Nothing is cached: they are made in a few seconds.
 """
 
 from __future__ import annotations
 
 import ast
+import gzip
+import importlib
 import itertools
 import json
 import os
+import random
 import sysconfig
 import warnings
 import zlib
@@ -35,6 +40,12 @@ class Input:
     n_lines: int
     nbytes: int
     crc32: int
+
+    def take(self) -> bytes:
+        """The content; the file is gone after it."""
+        content = self.path.read_bytes()
+        self.path.unlink()
+        return content
 
 
 def make_sources(directory: Path, n_files: int, nbytes: int) -> list[Input]:
@@ -166,3 +177,115 @@ def _constant(value: object) -> object:
     if isinstance(value, int) and abs(value) >= 1 << 63:
         return hex(value)
     return value if value is None or isinstance(value, str | int | float) else repr(value)
+
+
+# ---- the benchmark's ---------------------------------------------------------------------
+
+
+class Inputs:
+    """Files for the benchmark's rows, the same bytes for all, each made when first asked for.
+
+    What they give is for JSON: the paths of a file as it is ("raw") and compressed by sync
+    gzip ("gz"), its "nbytes" and its number of lines, "n_lines".
+    """
+
+    def __init__(self, folder: Path, scale: float) -> None:
+        self.folder = folder
+        self.scale = scale
+        self._made: dict[str, dict[str, Any]] = {}
+        self._supplies: dict[str, bytes] = {}
+
+    def count(self, full: int, least: int = 1) -> int:
+        """How many, of things or bytes, there are at this scale."""
+        return max(least, int(full * self.scale))
+
+    def file(self, name: str, make: Callable[[], bytes]) -> dict[str, Any]:
+        if name not in self._made:
+            data = make()
+            self._made[name] = self._write(name, data, gzip.compress(data, 6, mtime=0)) | {
+                "nbytes": len(data),
+                "n_lines": data.count(b"\n"),
+            }
+        return self._made[name]
+
+    def _write(self, name: str, data: bytes, wire: bytes) -> dict[str, Any]:
+        raw, gz = self.folder / name, self.folder / f"{name}.gz"
+        raw.write_bytes(data)
+        gz.write_bytes(wire)
+        return {"raw": str(raw), "gz": str(gz), "wire_nbytes": len(wire)}
+
+    def sources(self, nbytes: int) -> dict[str, Any]:
+        return self._real("sources", make_sources, 31_500_000, nbytes)
+
+    def records(self, nbytes: int) -> dict[str, Any]:
+        """JSON Lines."""
+        return self._real("records", make_syntax, 16_000_000, nbytes)
+
+    def _real(
+        self, name: str, make: Callable[[Path, int, int], list[Input]], full: int, nbytes: int
+    ) -> dict[str, Any]:
+        """So many bytes of whole lines, out of `full` of them, over and over if need be."""
+        nbytes = self.count(nbytes, 4096)
+
+        def content() -> bytes:
+            if name not in self._supplies:
+                self._supplies[name] = make(self.folder, 1, self.count(full, 4096))[0].take()
+            supply = self._supplies[name]
+            data = supply * (nbytes // len(supply) + 1)
+            return data[: data.index(b"\n", min(nbytes, len(data) - 1)) + 1]
+
+        return self.file(f"{name}-{nbytes}", content)
+
+    def text(self, nbytes: int, scaled: bool = True) -> dict[str, Any]:
+        """English, in short lines that end with LF: the language reference, over and over."""
+        nbytes = self.count(nbytes, 4096) if scaled else nbytes
+        return self.file(f"text-{nbytes}", lambda: self.prose(nbytes))
+
+    def prose(self, nbytes: int) -> bytes:
+        if "text" not in self._supplies:
+            topics = importlib.import_module("pydoc_data.topics").topics
+            text = "".join(topics[name] for name in sorted(topics))
+            self._supplies["text"] = text.encode("ascii", "replace")
+        supply = self._supplies["text"]
+        return (supply * (nbytes // len(supply) + 1))[:nbytes]
+
+    def equal(self, line: bytes, n_lines: int) -> dict[str, Any]:
+        """Highly compressible: the same line again and again."""
+        n_lines = self.count(n_lines, 10)
+        return self.file(f"equal-{len(line)}-{n_lines}", lambda: line * n_lines)
+
+    def random(self, nbytes: int) -> dict[str, Any]:
+        nbytes = self.count(nbytes, 4096)
+        return self.file(f"random-{nbytes}", lambda: random.Random(1).randbytes(nbytes))
+
+    def members(self, n_members: int, nbytes: int) -> dict[str, Any]:
+        """A file of many members, each of so many bytes of text; of a line each if 0."""
+        name = f"members-{n_members}-{nbytes}"
+        if name not in self._made:
+            text = self.prose(max(1 << 20, nbytes))
+            if nbytes == 0:
+                pieces = list(itertools.islice(itertools.cycle(text.splitlines(True)), n_members))
+            else:
+                starts = (i * 997 % (len(text) - nbytes + 1) for i in range(n_members))
+                pieces = [text[start : start + nbytes] for start in starts]
+            wire = b"".join(gzip.compress(piece, 6, mtime=0) for piece in pieces)
+            data = b"".join(pieces)
+            self._made[name] = self._write(name, data, wire) | {
+                "nbytes": len(data),
+                "n_members": n_members,
+            }
+        return self._made[name]
+
+    def small(self, n_files: int, nbytes: int) -> dict[str, Any]:
+        """Many small files of text."""
+        name = f"small-{n_files}-{nbytes}"
+        if name not in self._made:
+            folder = self.folder / name
+            folder.mkdir()
+            text = self.prose(nbytes + (1 << 20))
+            for i in range(n_files):
+                start = i * 997 % (1 << 20)
+                data = text[start : start + nbytes]
+                (folder / f"{i:05}.gz").write_bytes(gzip.compress(data, 6, mtime=0))
+            self._made[name] = {"folder": str(folder), "n_files": n_files, "nbytes": nbytes}
+        return self._made[name]
