@@ -1,6 +1,7 @@
 """Event loops of both kinds, and the ledger: what a test opened or made is gone after it."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import sys
@@ -38,8 +39,13 @@ def run(request: pytest.FixtureRequest) -> Run:
     return run
 
 
-def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
+def descriptors() -> set[tuple[str, str]]:
+    """Each with what it is open on."""
+    open_now = set()
+    for fd in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # the one that lists them
+            open_now.add((fd, os.readlink(f"/proc/self/fd/{fd}")))
+    return open_now
 
 
 def ours() -> Counter[str]:
@@ -74,6 +80,6 @@ def ledger(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.node.stash.get(failed, False):
         return
     deadline = time.monotonic() + 20
-    while (left := ours()) or descriptors() != before:
+    while (left := ours()) or descriptors() - before:
         assert time.monotonic() < deadline, (dict(left), descriptors() - before)
         time.sleep(0.01)

@@ -9,8 +9,9 @@ import random
 import subprocess
 import sys
 import sysconfig
+import threading
 import zlib
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,9 @@ class Pieces:
         self.pos += len(piece)
         return piece
 
+    def tell(self) -> int:
+        return self.pos
+
     async def close(self) -> None:
         self.closed += 1
 
@@ -99,30 +103,23 @@ class Seekable(Pieces):
 
 
 class Gate:
-    """A source or sink whose every call waits until the test lets it through."""
+    """A source or sink whose calls wait until the test lets them through."""
 
-    def __init__(self, pieces: Iterable[bytes] = ()) -> None:
-        self.pieces = list(pieces)
-        self.taken = b""
-        self.waiting = asyncio.Event()
-        self._open = asyncio.Event()
-
-    async def _pass(self) -> None:
-        self.waiting.set()
-        try:
-            await self._open.wait()
-        finally:
-            self.waiting.clear()
-
-    def open(self) -> None:
-        self._open.set()
+    def __init__(self, data: bytes = b"") -> None:
+        self.data, self.pos, self.taken = data, 0, b""
+        self.opened = asyncio.Event()
 
     async def read(self, size: int = -1) -> bytes:
-        await self._pass()
-        return self.pieces.pop(0) if self.pieces else b""
+        await self.opened.wait()
+        piece = self.data[self.pos : self.pos + size]
+        self.pos += len(piece)
+        return piece
+
+    def tell(self) -> int:
+        return self.pos
 
     async def write(self, data: bytes) -> int:
-        await self._pass()
+        await self.opened.wait()
         self.taken += data
         return len(data)
 
@@ -215,6 +212,55 @@ async def suspended(awaitable: Awaitable[Any]) -> asyncio.Task[Any]:
     task = asyncio.create_task(main())
     await reached.wait()
     return task
+
+
+# ---- FIFOs: files that make a call wait for the test --------------------------------------
+
+
+class Fifo:
+    """A FIFO whose other end the test holds: nothing comes or goes but by its hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "fifo.gz"
+        os.mkfifo(self.path)
+        # Both ways, so that neither end waits for the other when it is opened.
+        self.fd = os.open(self.path, os.O_RDWR)
+
+    def feed(self, data: bytes) -> None:
+        assert os.write(self.fd, data) == len(data)
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+        self.fd = -1
+
+    def drain(self) -> "Drain":
+        """From here on a thread takes all that comes, to the end."""
+        reader = os.open(self.path, os.O_RDONLY)
+        self.close()
+        return Drain(reader)
+
+    def __enter__(self) -> "Fifo":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class Drain(threading.Thread):
+    def __init__(self, fd: int) -> None:
+        super().__init__()
+        self.fd, self.data = fd, bytearray()
+        self.start()
+
+    def run(self) -> None:
+        while data := os.read(self.fd, 1 << 16):
+            self.data += data
+        os.close(self.fd)
+
+    def all(self) -> bytes:
+        self.join()
+        return bytes(self.data)
 
 
 # ---- processes ----------------------------------------------------------------------------
