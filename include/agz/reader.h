@@ -72,6 +72,13 @@ typedef struct agz_reader_options {
 AGZ_API int agz_reader_open(const agz_reader_options *opts, agz_reader **reader);
 AGZ_API void agz_reader_close(agz_reader *reader);
 
+/*
+ * Ends a job that is in flight, soon: AGZ_WAIT, then AGZ_OK when there is none, so that
+ * agz_reader_close() closes the descriptor itself and at once. Only the close is allowed
+ * after it.
+ */
+AGZ_API int agz_reader_stop(agz_reader *reader);
+
 /* AGZ_OK once the source is open, AGZ_WAIT, or the error of opening it (AGZ_E_SYSTEM). */
 AGZ_API int agz_reader_opened(agz_reader *reader);
 

@@ -224,7 +224,11 @@ class AsyncGzipBinaryFile(_agz.File):
         if self._running is not None:
             raise refusal(self, "close")
         if not self._writes and self._source is None:
-            self._dispose(False)
+            try:
+                if self._state == "reading":
+                    await self._stop()
+            finally:
+                self._dispose(False)
             return
         self._closing = []
         failure: BaseException | None = None
@@ -323,6 +327,8 @@ class AsyncGzipBinaryFile(_agz.File):
             try:
                 # A file object that cannot be closed leaves the file open, for close() to
                 # try again.
+                if self._state == "reading":
+                    await self._stop()
                 await self._close_fileobj()
                 self._dispose(False)
             except Exception as error:
@@ -431,7 +437,12 @@ class AsyncGzipBinaryFile(_agz.File):
             await asyncio.sleep(0)
         else:
             assert self._source is not None
-            await self._source.rewind()
+            try:
+                await self._source.rewind()
+            except BaseException:
+                if self._source.broken:
+                    self._fail()
+                raise
             while not self._aborting and not self._restart():
                 await asyncio.sleep(0)
 

@@ -103,9 +103,10 @@ class Source(_End):
     async def read(self) -> bytes:
         """The next bytes, b"" at the end. A read that is cancelled loses none.
 
-        If the object tells where it stands, the cancellation goes on into its read(), and what
-        it says afterwards shows whether that took bytes with it. Else its read() runs in a
-        task of its own, which is left to end, and the next call here gets what it gave.
+        An object with nothing but read() is a stream: its read() runs in a task of its own,
+        which is left to end, and the next call here gets what it gave. In any other the
+        cancellation goes on into read(), and its tell(), if there is one that does not wait,
+        shows afterwards whether that took bytes with it.
         """
         cache = self._cache
         if cache is not None and self._next < len(cache):
@@ -115,10 +116,10 @@ class Source(_End):
             raise broken(self.rewindable())
         before = self._place()
         try:
-            if before is not None:
-                data = await self.fileobj.read(self._chunk_size)
-            else:
+            if before is None and not hasattr(self.fileobj, "seek"):
                 data = await self._read_apart()
+            else:
+                data = await self.fileobj.read(self._chunk_size)
             if not isinstance(data, (bytes, bytearray, memoryview)):
                 raise TypeError(f"fileobj.read() must give bytes, not {type(data).__name__}")
         except BaseException:
@@ -165,6 +166,7 @@ class Source(_End):
     async def rewind(self) -> None:
         """Back to the start, or OSError if that is not possible any more."""
         if self._seekable:
+            self.broken = True  # until it is known that it has moved
             await _maybe_await(self.fileobj.seek(0))
             self.broken = False
         elif self.rewindable():

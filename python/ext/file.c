@@ -817,6 +817,7 @@ static PyMethodDef file_methods[] = {
 	{"_end", file_end, METH_O, NULL},
 	{"_members", file_members, METH_NOARGS, NULL},
 	{"_finish", agzpy_file_finish, METH_NOARGS, NULL},
+	{"_stop", agzpy_file_stop, METH_NOARGS, NULL},
 	{"_scan", agzpy_file_scan, METH_NOARGS, NULL},
 	{NULL, NULL, 0, NULL},
 };

@@ -232,6 +232,7 @@ AGZPY_FILE_METHODS(AGZPY_DECLARE)
 PyObject *agzpy_file_finish(PyObject *self, PyObject *unused);
 PyObject *agzpy_write_seek(File *file, Py_ssize_t offset, Py_ssize_t whence);
 PyObject *agzpy_file_scan(PyObject *self, PyObject *unused);
+PyObject *agzpy_file_stop(PyObject *self, PyObject *unused);
 
 /* A record as the tuple that GzipMemberInfo(*record) takes. */
 PyObject *agzpy_member_record(const agz_member *member);

@@ -760,3 +760,20 @@ PyObject *agzpy_file_scan(PyObject *self, PyObject *unused)
 	Call call = {.step = scan_step, .wants = FILE_READING, .verb = "read"};
 	return agzpy_answer((File *)self, &call);
 }
+
+/* _stop(): what reads ahead ends, so that closing gives the descriptor back at once. */
+static int stop_step(File *file, Call *call, PyObject **result)
+{
+	(void)call;
+	if (agz_reader_stop(file->reader) == AGZ_WAIT)
+		return NEED_WAKE;
+	*result = Py_NewRef(Py_None);
+	return NEED_NOTHING;
+}
+
+PyObject *agzpy_file_stop(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	Call call = {.step = stop_step, .wants = FILE_READING, .verb = "close"};
+	return agzpy_answer((File *)self, &call);
+}

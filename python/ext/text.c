@@ -375,6 +375,36 @@ static size_t measure(Text *t, const uint8_t *ptr, size_t nbytes, size_t limit, 
 	return i;
 }
 
+/*
+ * No line end and not `bound` bytes are there, but the `limit` characters may be; else the
+ * answer is `otherwise`.
+ */
+static int limited_part(Text *t, size_t limit, size_t bound, int otherwise, PyObject **result)
+{
+	agz_cursor *cursor = cursor_of(t);
+	size_t have = agz_cursor_nbytes(cursor), count;
+	if (have < limit)
+		return otherwise;
+	if (bound > 0 && have > bound)
+		have = bound;
+	uint8_t *copy = PyMem_Malloc(have);
+	if (copy == NULL) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	(void)agz_cursor_peek(cursor, copy, have);
+	size_t keep = measure(t, copy, have, limit, 0, &count);
+	if (count == limit)
+		*result = decode(t, (const char *)copy, keep);
+	PyMem_Free(copy);
+	if (count < limit)
+		return otherwise;
+	if (*result == NULL)
+		return -1;
+	moved(t, agz_cursor_skip(cursor, keep));
+	return NEED_NOTHING;
+}
+
 /* A line of at most `limit` characters, each of at most four bytes. */
 static int limited_line(Text *t, size_t limit, PyObject **result)
 {
@@ -382,20 +412,20 @@ static int limited_line(Text *t, size_t limit, PyObject **result)
 	size_t bound = limit > SIZE_MAX / 8 ? 0 : 4 * limit + 1, count;
 	int rc = next_line(t, bound, &line);
 	if (rc != NEED_NOTHING)
-		return rc;
+		return rc < 0 || rc == AT_END ? rc : limited_part(t, limit, bound, rc, result);
 	size_t keep = measure(t, line.ptr, line.nbytes, limit, 1, &count);
 	if (keep == line.nbytes) {
 		*result = take_line(t, &line);
 		return *result == NULL ? -1 : NEED_NOTHING;
 	}
+	/* Back to where the line began, and on by what is handed out. */
+	agz_cursor *cursor = cursor_of(t);
 	*result = decode(t, (const char *)line.ptr, keep);
 	if (*result == NULL)
 		return -1;
-	/* Back to where the line began, and on by what was handed out. */
-	agz_cursor *cursor = cursor_of(t);
 	agz_cursor_reset(cursor);
 	moved(t, agz_cursor_skip(cursor, keep));
-	return *result == NULL ? -1 : NEED_NOTHING;
+	return NEED_NOTHING;
 }
 
 static int readline_step(File *file, Call *call, PyObject **result)

@@ -33,6 +33,7 @@ struct agz_reader {
 	agz__sleeper sleeper;
 	enum await awaits; /* what the caller was last told to wait for */
 	bool closed;
+	bool stopping; /* agz_reader_stop() */
 	bool wanted;   /* something was asked for: decode ahead */
 	bool borrowed; /* a step is in memory, or a read in a descriptor, of the caller's */
 	bool lines;
@@ -332,7 +333,7 @@ static void (*next_piece(const agz_reader *r))(agz_reader *)
 {
 	bool can = r->verdict != AGZ_HUNGRY || r->in_ring > 0;
 
-	if (r->closed || r->opened != AGZ_OK)
+	if (r->closed || r->stopping || r->opened != AGZ_OK)
 		return NULL;
 	if (r->seek.active && !r->seek.done && can)
 		return seek;
@@ -548,6 +549,19 @@ int agz_reader_open(const agz_reader_options *opts, agz_reader **reader)
 	else
 		*reader = r;
 	return rc;
+}
+
+int agz_reader_stop(agz_reader *r)
+{
+	begin(r);
+	r->stopping = true;
+	agz__job_withdraw(&r->job);
+	if (idle(r))
+		return finish(AGZ_OK);
+	if (r->opened == AGZ_OK && r->stream.source.live)
+		agz__bell_ring(&r->stream.source.bell);
+	r->awaits = AWAIT_IDLE;
+	return finish(AGZ_WAIT);
 }
 
 void agz_reader_close(agz_reader *r)
