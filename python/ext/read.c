@@ -26,6 +26,8 @@ int agzpy_pull(File *file)
 {
 	agz_block *block;
 	file->asked = 1;
+	if (file->pushes && file->fault_raised)
+		return AT_FAULT; /* the user's source is asked for nothing until it went back */
 	int rc = agz_reader_take(file->reader, &block);
 	switch (rc) {
 	case AGZ_OK:
@@ -613,6 +615,10 @@ static int seek_step(File *file, Call *call, PyObject **result)
 		call->stage = file->fault_raised         ? SEEK_RECOVERS
 		              : call->done == SEEK_END ? SEEK_TO_END
 		                                       : SEEK_TO_TARGET;
+	}
+	if (file->fault_raised && call->done == SEEK_END && call->stage == SEEK_RECOVERS) {
+		/* Where a broken stream ends is not known. */
+		return agzpy_raise_fault(file);
 	}
 	if (call->tries && call->stage != SEEK_TO_TARGET)
 		return NEED_START;
