@@ -651,6 +651,8 @@ static int file_clear(PyObject *self)
 	File *file = (File *)self;
 	dispose(file);
 	file->state = FILE_CLOSED;
+	if (file->ready != NULL)
+		file->ready->file = NULL; /* it may outlive the file */
 #define CLEAR(field) Py_CLEAR(file->field);
 	FILE_OBJECTS(CLEAR)
 #undef CLEAR
@@ -676,8 +678,6 @@ static void file_dealloc(PyObject *self)
 		return;
 	PyTypeObject *type = Py_TYPE(self);
 	PyObject_GC_UnTrack(self);
-	if (((File *)self)->ready != NULL)
-		((File *)self)->ready->file = NULL;
 	(void)file_clear(self);
 	type->tp_free(self);
 	Py_DECREF(type);

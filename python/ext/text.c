@@ -947,9 +947,12 @@ static int text_clear(PyObject *self)
 static void text_dealloc(PyObject *self)
 {
 	PyTypeObject *type = Py_TYPE(self);
+	Text *t = (Text *)self;
 	PyObject_GC_UnTrack(self);
-	agz_cursor_free(((Text *)self)->cursor);
-	((Text *)self)->cursor = NULL;
+	if (t->file != NULL && t->cursor != NULL && t->file->undo == t->cursor)
+		t->file->undo = NULL;
+	agz_cursor_free(t->cursor);
+	t->cursor = NULL;
 	(void)text_clear(self);
 	type->tp_free(self);
 	Py_DECREF(type);
