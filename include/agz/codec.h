@@ -55,14 +55,14 @@ enum agz_step {
  * header, or not collected. Name and comment are Latin-1, the ending NUL left off.
  */
 typedef struct agz_member {
-	uint64_t index;        /* from 0 */
-	uint64_t in_offset;    /* where its header starts */
-	uint64_t in_nbytes;    /* header to trailer */
-	uint64_t out_nbytes;   /* decompressed */
+	uint64_t index;      /* from 0 */
+	uint64_t in_offset;  /* where its header starts */
+	uint64_t in_nbytes;  /* header to trailer */
+	uint64_t out_nbytes; /* decompressed */
 	uint32_t mtime;
 	uint32_t crc32;
-	uint32_t isize;        /* the trailer's field: out_nbytes mod 2^32 */
-	uint8_t flags;         /* FLG of RFC 1952 */
+	uint32_t isize; /* the trailer's field: out_nbytes mod 2^32 */
+	uint8_t flags;  /* FLG of RFC 1952 */
 	uint8_t xfl;
 	uint8_t os;
 	const uint8_t *name;
@@ -75,12 +75,15 @@ typedef struct agz_member {
 
 typedef struct agz_decoder_options {
 	size_t struct_nbytes;
-	const char *engine;        /* NULL or "auto": AGZ_ENGINE, else the fastest */
-	uint64_t max_out_nbytes;   /* cap on all members together; 0: none */
-	int collect;               /* keep name, comment and extra of each header */
+	const char *engine;      /* NULL or "auto": AGZ_ENGINE, else the fastest */
+	uint64_t max_out_nbytes; /* cap on all members together; 0: none */
+	int collect;             /* keep name, comment and extra of each header */
 } agz_decoder_options;
 
-#define AGZ_DECODER_OPTIONS_INIT {sizeof(agz_decoder_options), NULL, 0, 0}
+#define AGZ_DECODER_OPTIONS_INIT                                                         \
+	{                                                                                \
+		sizeof(agz_decoder_options), NULL, 0, 0                                  \
+	}
 
 typedef struct agz_decoder agz_decoder;
 
@@ -135,16 +138,19 @@ AGZ_API int agz_decoder_mtime(const agz_decoder *decoder, uint32_t *mtime);
 
 typedef struct agz_encoder_options {
 	size_t struct_nbytes;
-	const char *engine;      /* NULL or "auto": zlib's exact output, unless `fast` */
-	int level;               /* -1..9, as zlib means them */
-	int fast;                /* the fastest engine for the level; other bytes */
+	const char *engine; /* NULL or "auto": zlib's exact output, unless `fast` */
+	int level;          /* -1..9, as zlib means them */
+	int fast;           /* the fastest engine for the level; other bytes */
 	uint32_t mtime;
-	const uint8_t *name;     /* FNAME, Latin-1, copied; NULL: none */
-	size_t name_nbytes;      /* without a NUL; a NUL inside is AGZ_E_ARGUMENT */
-	int strict_size;         /* a member of 4 GiB or more is AGZ_E_MEMBER_SIZE */
+	const uint8_t *name; /* FNAME, Latin-1, copied; NULL: none */
+	size_t name_nbytes;  /* without a NUL; a NUL inside is AGZ_E_ARGUMENT */
+	int strict_size;     /* a member of 4 GiB or more is AGZ_E_MEMBER_SIZE */
 } agz_encoder_options;
 
-#define AGZ_ENCODER_OPTIONS_INIT {sizeof(agz_encoder_options), NULL, 6, 0, 0, NULL, 0, 0}
+#define AGZ_ENCODER_OPTIONS_INIT                                                         \
+	{                                                                                \
+		sizeof(agz_encoder_options), NULL, 6, 0, 0, NULL, 0, 0                   \
+	}
 
 typedef struct agz_encoder agz_encoder;
 

@@ -66,12 +66,12 @@ AGZ_API const char *agz_error_message(int code);
  * object, or until the object is reset.
  */
 typedef struct agz_fault {
-	int code;                /* of agz_error; 0: no fault */
-	int sys;                 /* errno, for AGZ_E_SYSTEM; else 0 */
-	uint64_t member;         /* number of the member, from 0 */
-	uint64_t in_offset;      /* compressed offset: of the wrong byte, field or end */
-	uint64_t limit_nbytes;   /* the bound, for AGZ_E_OUTPUT_LIMIT */
-	unsigned char found[2];  /* for AGZ_E_MAGIC: the bytes that were there */
+	int code;               /* of agz_error; 0: no fault */
+	int sys;                /* errno, for AGZ_E_SYSTEM; else 0 */
+	uint64_t member;        /* number of the member, from 0 */
+	uint64_t in_offset;     /* compressed offset: of the wrong byte, field or end */
+	uint64_t limit_nbytes;  /* the bound, for AGZ_E_OUTPUT_LIMIT */
+	unsigned char found[2]; /* for AGZ_E_MAGIC: the bytes that were there */
 	unsigned char n_found;
 } agz_fault;
 

@@ -43,30 +43,32 @@ enum agz_source {
 	AGZ_SOURCE_PUSH = 3    /* agz_reader_push() */
 };
 
-#define AGZ_READER_LINES 1u   /* find line ends on the worker */
+#define AGZ_READER_LINES   1u /* find line ends on the worker */
 #define AGZ_READER_MEMBERS 2u /* keep a record of each member */
 
 typedef struct agz_reader_options {
 	size_t struct_nbytes;
-	agz_pool *pool;          /* NULL: agz_pool_shared() */
-	agz_waker *waker;        /* NULL: nobody is woken, the caller polls */
-	void *user;              /* what the waker names */
+	agz_pool *pool;   /* NULL: agz_pool_shared() */
+	agz_waker *waker; /* NULL: nobody is woken, the caller polls */
+	void *user;       /* what the waker names */
 	enum agz_source source;
-	const char *path;        /* copied; opened O_RDONLY | O_CLOEXEC */
+	const char *path; /* copied; opened O_RDONLY | O_CLOEXEC */
 	int fd;
-	int close_fd;            /* for AGZ_SOURCE_FD: close it in the end */
+	int close_fd; /* for AGZ_SOURCE_FD: close it in the end */
 	const void *memory;
 	size_t memory_nbytes;
 	size_t chunk_nbytes;     /* of compressed bytes a read asks for; 0: 256 KiB */
 	uint64_t max_out_nbytes; /* cap on the decompressed size; 0: none */
 	enum agz_newline newline;
-	unsigned flags;          /* AGZ_READER_* */
-	const char *engine;      /* as in agz_decoder_options */
+	unsigned flags;     /* AGZ_READER_* */
+	const char *engine; /* as in agz_decoder_options */
 } agz_reader_options;
 
 #define AGZ_READER_OPTIONS_INIT                                                          \
-	{sizeof(agz_reader_options), NULL, NULL, NULL, AGZ_SOURCE_PATH, NULL, -1, 0, NULL,   \
-	 0, 0, 0, AGZ_NEWLINE_LF, 0, NULL}
+	{                                                                                \
+		sizeof(agz_reader_options), NULL, NULL, NULL, AGZ_SOURCE_PATH, NULL, -1, \
+		        0, NULL, 0, 0, 0, AGZ_NEWLINE_LF, 0, NULL                        \
+	}
 
 /* *reader is NULL on failure. */
 AGZ_API int agz_reader_open(const agz_reader_options *opts, agz_reader **reader);

@@ -27,15 +27,15 @@ AGZ_API size_t agz_utf8_valid(const void *ptr, size_t nbytes, int *cut);
 /* ---- line ends ----------------------------------------------------------------- */
 
 enum agz_newline {
-	AGZ_NEWLINE_LF = 0,  /* "\n"; also what binary lines end with */
-	AGZ_NEWLINE_CR = 1,  /* "\r" */
-	AGZ_NEWLINE_CRLF = 2,/* "\r\n" */
-	AGZ_NEWLINE_ANY = 3  /* each of the three, as Python's None and "" */
+	AGZ_NEWLINE_LF = 0,   /* "\n"; also what binary lines end with */
+	AGZ_NEWLINE_CR = 1,   /* "\r" */
+	AGZ_NEWLINE_CRLF = 2, /* "\r\n" */
+	AGZ_NEWLINE_ANY = 3   /* each of the three, as Python's None and "" */
 };
 
 /* Kinds of line ends, as bits. */
-#define AGZ_SAW_CR 1u
-#define AGZ_SAW_LF 2u
+#define AGZ_SAW_CR   1u
+#define AGZ_SAW_LF   2u
 #define AGZ_SAW_CRLF 4u
 
 /* ---- blocks --------------------------------------------------------------------

@@ -43,22 +43,24 @@ enum agz_create {
 
 typedef struct agz_writer_options {
 	size_t struct_nbytes;
-	agz_pool *pool;       /* NULL: agz_pool_shared() */
-	agz_waker *waker;     /* NULL: nobody is woken */
+	agz_pool *pool;   /* NULL: agz_pool_shared() */
+	agz_waker *waker; /* NULL: nobody is woken */
 	void *user;
 	enum agz_sink sink;
 	enum agz_create create;
-	const char *path;     /* copied */
-	unsigned mode;        /* permissions of a new file, less the umask; 0: 0666 */
+	const char *path; /* copied */
+	unsigned mode;    /* permissions of a new file, less the umask; 0: 0666 */
 	int fd;
-	int close_fd;         /* for AGZ_SINK_FD: finish closes it */
-	size_t chunk_nbytes;  /* of input handed to the encoder at a time; 0: 256 KiB */
+	int close_fd;        /* for AGZ_SINK_FD: finish closes it */
+	size_t chunk_nbytes; /* of input handed to the encoder at a time; 0: 256 KiB */
 	const agz_encoder_options *encoder; /* NULL: defaults; copied */
 } agz_writer_options;
 
 #define AGZ_WRITER_OPTIONS_INIT                                                          \
-	{sizeof(agz_writer_options), NULL, NULL, NULL, AGZ_SINK_PATH, AGZ_CREATE, NULL, 0,   \
-	 -1, 0, 0, NULL}
+	{                                                                                \
+		sizeof(agz_writer_options), NULL, NULL, NULL, AGZ_SINK_PATH, AGZ_CREATE, \
+		        NULL, 0, -1, 0, 0, NULL                                          \
+	}
 
 AGZ_API int agz_writer_open(const agz_writer_options *opts, agz_writer **writer);
 

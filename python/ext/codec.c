@@ -11,22 +11,22 @@
 enum {
 	MIN_BATCH = 64 << 10,
 	MAX_BATCH = 256 << 10,
-	UNLOCKED_NBYTES = 8 << 10 /* below this a step is over before the lock is dropped */
+	UNLOCKED_NBYTES =
+	        8 << 10 /* below this a step is over before the lock is dropped */
 };
 
 typedef struct Codec {
-	PyObject_HEAD
-	State *state;
+	PyObject_HEAD State *state;
 	agz_decoder *decoder; /* of a Decoder */
 	agz_encoder *encoder; /* of an Encoder */
 	PyObject *data;       /* bytes being consumed, or NULL */
 	size_t pos;
-	PyObject *batch;      /* output made and not yet handed out, if chunks are small */
+	PyObject *batch; /* output made and not yet handed out, if chunks are small */
 	size_t batch_pos;
-	PyObject *members;    /* list of records, or NULL */
-	size_t batch_nbytes;  /* adapts between MIN_BATCH and MAX_BATCH */
-	int busy;             /* a thread is in a step without the interpreter lock */
-	int stopped;          /* the last step's outcome, if nothing more comes of it */
+	PyObject *members;   /* list of records, or NULL */
+	size_t batch_nbytes; /* adapts between MIN_BATCH and MAX_BATCH */
+	int busy;            /* a thread is in a step without the interpreter lock */
+	int stopped;         /* the last step's outcome, if nothing more comes of it */
 } Codec;
 
 /* One step into `out`. Returns its outcome, or a negative code. */
@@ -114,8 +114,8 @@ static PyObject *slice(Codec *c, size_t size)
 		return all;
 	}
 	size_t n = left < size ? left : size;
-	PyObject *part = PyBytes_FromStringAndSize(PyBytes_AS_STRING(c->batch) + c->batch_pos,
-	                                           (Py_ssize_t)n);
+	PyObject *part = PyBytes_FromStringAndSize(
+	        PyBytes_AS_STRING(c->batch) + c->batch_pos, (Py_ssize_t)n);
 	c->batch_pos += n;
 	if (n == left)
 		Py_CLEAR(c->batch);
@@ -135,7 +135,8 @@ static PyObject *codec_next(PyObject *self, PyObject *args)
 		return NULL;
 	}
 	if (c->busy) {
-		PyErr_SetString(PyExc_RuntimeError, "the codec is in use on another thread");
+		PyErr_SetString(PyExc_RuntimeError,
+		                "the codec is in use on another thread");
 		return NULL;
 	}
 	if (c->batch != NULL)
@@ -152,7 +153,8 @@ static PyObject *codec_next(PyObject *self, PyObject *args)
 		return NULL;
 	if (made == NULL)
 		Py_RETURN_NONE;
-	if ((size_t)PyBytes_GET_SIZE(made) == c->batch_nbytes && c->batch_nbytes < MAX_BATCH)
+	if ((size_t)PyBytes_GET_SIZE(made) == c->batch_nbytes &&
+	    c->batch_nbytes < MAX_BATCH)
 		c->batch_nbytes *= 2;
 	c->batch = made;
 	c->batch_pos = 0;
@@ -226,9 +228,9 @@ static PyObject *encoder_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 	agz_encoder_options opts = AGZ_ENCODER_OPTIONS_INIT;
 	const char *name;
 	Py_ssize_t name_nbytes;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ipIz#p:Encoder", names, &opts.level,
-	                                 &opts.fast, &opts.mtime, &name, &name_nbytes,
-	                                 &opts.strict_size))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ipIz#p:Encoder", names,
+	                                 &opts.level, &opts.fast, &opts.mtime, &name,
+	                                 &name_nbytes, &opts.strict_size))
 		return NULL;
 	opts.name = (const uint8_t *)name;
 	opts.name_nbytes = (size_t)name_nbytes;
@@ -275,52 +277,52 @@ COUNT(member_count, agz_decoder_member_count(c->decoder))
 COUNT(crc32, agz_encoder_crc32(c->encoder))
 
 static PyMethodDef codec_methods[] = {
-	{"feed", codec_feed, METH_O, NULL},
-	{"next", codec_next, METH_VARARGS, NULL},
-	{"go_on", codec_go_on, METH_NOARGS, NULL},
-	{NULL, NULL, 0, NULL},
+        {"feed", codec_feed, METH_O, NULL},
+        {"next", codec_next, METH_VARARGS, NULL},
+        {"go_on", codec_go_on, METH_NOARGS, NULL},
+        {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef decoder_getset[] = {
-	{"in_nbytes", codec_get_in_nbytes, NULL, NULL, NULL},
-	{"out_nbytes", codec_get_out_nbytes, NULL, NULL, NULL},
-	{"member_count", codec_get_member_count, NULL, NULL, NULL},
-	{"members", codec_get_members, NULL, NULL, NULL},
-	{NULL, NULL, NULL, NULL, NULL},
+        {"in_nbytes", codec_get_in_nbytes, NULL, NULL, NULL},
+        {"out_nbytes", codec_get_out_nbytes, NULL, NULL, NULL},
+        {"member_count", codec_get_member_count, NULL, NULL, NULL},
+        {"members", codec_get_members, NULL, NULL, NULL},
+        {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyGetSetDef encoder_getset[] = {
-	{"in_nbytes", codec_get_in_nbytes, NULL, NULL, NULL},
-	{"crc32", codec_get_crc32, NULL, NULL, NULL},
-	{NULL, NULL, NULL, NULL, NULL},
+        {"in_nbytes", codec_get_in_nbytes, NULL, NULL, NULL},
+        {"crc32", codec_get_crc32, NULL, NULL, NULL},
+        {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot decoder_slots[] = {
-	{Py_tp_new, decoder_new},
-	{Py_tp_dealloc, codec_dealloc},
-	{Py_tp_methods, codec_methods},
-	{Py_tp_getset, decoder_getset},
-	{0, NULL},
+        {Py_tp_new, decoder_new},
+        {Py_tp_dealloc, codec_dealloc},
+        {Py_tp_methods, codec_methods},
+        {Py_tp_getset, decoder_getset},
+        {0, NULL},
 };
 
 static PyType_Slot encoder_slots[] = {
-	{Py_tp_new, encoder_new},
-	{Py_tp_dealloc, codec_dealloc},
-	{Py_tp_methods, codec_methods},
-	{Py_tp_getset, encoder_getset},
-	{0, NULL},
+        {Py_tp_new, encoder_new},
+        {Py_tp_dealloc, codec_dealloc},
+        {Py_tp_methods, codec_methods},
+        {Py_tp_getset, encoder_getset},
+        {0, NULL},
 };
 
 PyType_Spec agzpy_decoder_spec = {
-	.name = "agz._agz.Decoder",
-	.basicsize = sizeof(Codec),
-	.flags = Py_TPFLAGS_DEFAULT,
-	.slots = decoder_slots,
+        .name = "agz._agz.Decoder",
+        .basicsize = sizeof(Codec),
+        .flags = Py_TPFLAGS_DEFAULT,
+        .slots = decoder_slots,
 };
 
 PyType_Spec agzpy_encoder_spec = {
-	.name = "agz._agz.Encoder",
-	.basicsize = sizeof(Codec),
-	.flags = Py_TPFLAGS_DEFAULT,
-	.slots = encoder_slots,
+        .name = "agz._agz.Encoder",
+        .basicsize = sizeof(Codec),
+        .flags = Py_TPFLAGS_DEFAULT,
+        .slots = encoder_slots,
 };

@@ -1,6 +1,6 @@
 /*
- * file.c - File, the base of AsyncGzipBinaryFile: its state, its one guard, and how calls
- * on it are answered. Reading is in read.c, writing in write.c.
+ * file.c - File, the base of AsyncGzipBinaryFile: opening, closing and the type. Calls are
+ * answered in call.c; reading is in read.c and seek.c, writing in write.c.
  */
 #include "module.h"
 
@@ -9,7 +9,7 @@
 /* ---- errors ------------------------------------------------------------------------- */
 
 /* Raises an exception that Python made, or failed to make. Returns -1. */
-static int raise_made(PyObject *error)
+int agzpy_raise_made(PyObject *error)
 {
 	if (error != NULL) {
 		PyErr_SetObject((PyObject *)Py_TYPE(error), error);
@@ -28,321 +28,23 @@ int agzpy_raise(State *state, int code, const agz_fault *fault, PyObject *file)
 	}
 	if (fault == NULL || fault->code == 0)
 		fault = &plain;
-	return raise_made(PyObject_CallFunction(
-		state->fault_error, "iisKO", fault->code, fault->sys,
-		agz_fault_format(fault, text, sizeof(text)),
-		(unsigned long long)fault->limit_nbytes, file == NULL ? Py_None : file));
+	return agzpy_raise_made(PyObject_CallFunction(
+	        state->fault_error, "iisKO", fault->code, fault->sys,
+	        agz_fault_format(fault, text, sizeof(text)),
+	        (unsigned long long)fault->limit_nbytes, file == NULL ? Py_None : file));
 }
 
 int agzpy_raise_fault(File *file)
 {
 	const agz_fault *fault = agz_reader_fault(file->reader);
 	if (file->fault_raised)
-		return raise_made(
-			PyObject_CallOneArg(file->state_of_module->broken_file, (PyObject *)file));
+		return agzpy_raise_made(PyObject_CallOneArg(
+		        file->state_of_module->broken_file, (PyObject *)file));
 	file->fault_raised = 1;
 	if (fault->code == AGZ_E_OUTPUT_LIMIT)
 		agz_cursor_clear(file->cursor);
 	return agzpy_raise(file->state_of_module, fault->code, fault, (PyObject *)file);
 }
-
-/* ---- arguments ---------------------------------------------------------------------- */
-
-int agzpy_one_arg(const char *method, const char *name, PyObject *const *args,
-                  Py_ssize_t nargs, PyObject *kwnames, PyObject **arg)
-{
-	Py_ssize_t nkw = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
-	*arg = NULL;
-	if (nargs + nkw == 0)
-		return 0;
-	if (nargs + nkw > 1) {
-		PyErr_Format(PyExc_TypeError, "%s() takes at most 1 argument (%zd given)", method,
-		             nargs + nkw);
-		return -1;
-	}
-	if (nkw == 1 &&
-	    PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), name) != 0) {
-		PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'",
-		             method, PyTuple_GET_ITEM(kwnames, 0));
-		return -1;
-	}
-	*arg = args[0];
-	return 0;
-}
-
-int agzpy_size_arg(const char *method, const char *name, PyObject *const *args,
-                   Py_ssize_t nargs, PyObject *kwnames, Py_ssize_t *size)
-{
-	PyObject *arg;
-	*size = -1;
-	if (agzpy_one_arg(method, name, args, nargs, kwnames, &arg) < 0)
-		return -1;
-	if (arg == NULL || arg == Py_None)
-		return 0;
-	if (PyBool_Check(arg) || !PyIndex_Check(arg)) {
-		PyErr_Format(PyExc_TypeError, "%s must be an integer, not %.200s", name,
-		             Py_TYPE(arg)->tp_name);
-		return -1;
-	}
-	/* Clipped: a size beyond what a buffer can hold means "all". */
-	*size = PyNumber_AsSsize_t(arg, NULL);
-	if (*size == -1 && PyErr_Occurred())
-		return -1;
-	if (*size < 0)
-		*size = -1;
-	return 0;
-}
-
-/* ---- answering ----------------------------------------------------------------------- */
-
-void agzpy_give_back(File *file)
-{
-	if (file->undo == NULL)
-		return;
-	agz_cursor_reset(file->undo);
-	if (file->undo == file->cursor)
-		file->pos = file->undo_pos;
-	file->undo = NULL;
-}
-
-/* The file's Ready if nobody else holds it, else a new one. */
-static Ready *ready_for(File *file)
-{
-	Ready *r = file->ready;
-	if (r != NULL && Py_REFCNT(r) == 1) {
-		Py_CLEAR(r->value);
-		Py_CLEAR(r->error);
-		r->pause = 0;
-		Py_INCREF(r);
-		return r;
-	}
-	if (r != NULL)
-		r->file = NULL; /* no longer the newest */
-	PyTypeObject *type = (PyTypeObject *)file->state_of_module->ready_type;
-	r = (Ready *)type->tp_alloc(type, 0);
-	if (r == NULL)
-		return NULL;
-	r->waker = (Waker *)Py_XNewRef((PyObject *)file->waker);
-	Py_INCREF(r);
-	Py_XSETREF(file->ready, r);
-	return r;
-}
-
-PyObject *agzpy_ready(File *file, PyObject *value)
-{
-	PyObject *error = NULL;
-	if (value == NULL) {
-		PyObject *type, *traceback;
-		PyErr_Fetch(&type, &error, &traceback);
-		PyErr_NormalizeException(&type, &error, &traceback);
-		Py_XDECREF(type);
-		Py_XDECREF(traceback);
-	}
-	Ready *r = ready_for(file);
-	if (r == NULL) {
-		Py_XDECREF(value);
-		Py_XDECREF(error);
-		return NULL;
-	}
-	r->value = value;
-	r->error = error;
-	r->file = value != NULL ? file : NULL;
-	r->pause = value != NULL && agzpy_turn_is_due(file->waker);
-	return (PyObject *)r;
-}
-
-typedef struct Operation {
-	PyObject_HEAD
-	File *file;
-	Call call;
-	PyObject *result;
-} Operation;
-
-static void call_clear(Call *call)
-{
-	Py_CLEAR(call->object);
-	if (call->view.obj != NULL)
-		PyBuffer_Release(&call->view);
-}
-
-/* The one guard: 0, or -1 and why the file refuses the call. */
-static int guard(File *file, enum file_state wants, const char *verb)
-{
-	if (file->state == wants && file->running == NULL)
-		return 0;
-	return raise_made(PyObject_CallFunction(file->state_of_module->refusal, "Os",
-	                                        (PyObject *)file, verb));
-}
-
-static PyObject *answer_later(File *file, Call *call)
-{
-	State *state = file->state_of_module;
-	PyTypeObject *type = (PyTypeObject *)state->operation_type;
-	Operation *op = (Operation *)type->tp_alloc(type, 0);
-	if (op == NULL) {
-		call_clear(call);
-		return NULL;
-	}
-	op->file = (File *)Py_NewRef((PyObject *)file);
-	op->call = *call;
-	Py_XINCREF(op->call.owner);
-	PyObject *coroutine =
-		PyObject_CallMethodOneArg((PyObject *)file, state->str_run, (PyObject *)op);
-	Py_DECREF(op);
-	return coroutine;
-}
-
-static void begin(File *file, Call *call)
-{
-	call->start = file->pos;
-	if (call->cursor != NULL)
-		agz_cursor_mark(call->cursor);
-}
-
-static void undo(File *file, Call *call)
-{
-	if (call->undo != NULL)
-		call->undo(file, call);
-	if (call->cursor == NULL)
-		return;
-	agz_cursor_reset(call->cursor);
-	if (call->cursor == file->cursor)
-		file->pos = call->start;
-}
-
-PyObject *agzpy_answer(File *file, Call *call)
-{
-	PyObject *result = NULL;
-	/* An answer that nobody waits for any more was never given. */
-	if (file->ready != NULL && file->ready->value != NULL && Py_REFCNT(file->ready) == 1)
-		agzpy_give_back(file);
-	file->undo = NULL;
-	int rc = guard(file, call->wants, call->verb);
-	if (rc == 0) {
-		begin(file, call);
-		call->tries = 1;
-		rc = call->step(file, call, &result);
-		call->tries = 0;
-		if (rc != 0) {
-			PyObject *type, *value, *traceback;
-			PyErr_Fetch(&type, &value, &traceback);
-			undo(file, call);
-			PyErr_Restore(type, value, traceback);
-		}
-		if (rc > 0)
-			return answer_later(file, call);
-		file->undo = call->cursor;
-		file->undo_pos = call->start;
-	}
-	call_clear(call);
-	return agzpy_ready(file, rc < 0 ? NULL : result);
-}
-
-/* ---- Operation: a call that has to wait ------------------------------------------------ */
-
-/* What is needed for it to go on: an int, 0 when it is done. */
-static PyObject *operation_step(PyObject *self, PyObject *unused)
-{
-	(void)unused;
-	Operation *op = (Operation *)self;
-	if (op->file->running != self) {
-		PyErr_SetString(PyExc_RuntimeError, "the operation does not hold the file");
-		return NULL;
-	}
-	if (op->file->state != op->call.wants) {
-		PyErr_Format(PyExc_OSError, "%s aborted because the gzip file was closed",
-		             op->call.verb);
-		return NULL;
-	}
-	PyObject *result = NULL;
-	int rc = op->call.step(op->file, &op->call, &result);
-	if (rc < 0)
-		return NULL;
-	Py_XSETREF(op->result, result);
-	return PyLong_FromLong(rc);
-}
-
-static PyObject *operation_result(PyObject *self, PyObject *unused)
-{
-	(void)unused;
-	Operation *op = (Operation *)self;
-	PyObject *result = op->result;
-	op->result = NULL;
-	return result != NULL ? result : Py_NewRef(Py_None);
-}
-
-static PyObject *operation_undo(PyObject *self, PyObject *unused)
-{
-	(void)unused;
-	Operation *op = (Operation *)self;
-	if (op->file->state == op->call.wants)
-		undo(op->file, &op->call);
-	Py_RETURN_NONE;
-}
-
-static int operation_traverse(PyObject *self, visitproc visit, void *arg)
-{
-	Operation *op = (Operation *)self;
-	Py_VISIT(Py_TYPE(self));
-	Py_VISIT(op->file);
-	Py_VISIT(op->call.owner);
-	Py_VISIT(op->call.object);
-	Py_VISIT(op->result);
-	return 0;
-}
-
-static int operation_clear(PyObject *self)
-{
-	Operation *op = (Operation *)self;
-	call_clear(&op->call);
-	Py_CLEAR(op->call.owner);
-	Py_CLEAR(op->file);
-	Py_CLEAR(op->result);
-	return 0;
-}
-
-static void operation_dealloc(PyObject *self)
-{
-	PyTypeObject *type = Py_TYPE(self);
-	PyObject_GC_UnTrack(self);
-	(void)operation_clear(self);
-	type->tp_free(self);
-	Py_DECREF(type);
-}
-
-static PyObject *operation_verb(PyObject *self, void *unused)
-{
-	(void)unused;
-	return PyUnicode_FromString(((Operation *)self)->call.verb);
-}
-
-static PyMethodDef operation_methods[] = {
-	{"step", operation_step, METH_NOARGS, NULL},
-	{"result", operation_result, METH_NOARGS, NULL},
-	{"undo", operation_undo, METH_NOARGS, NULL},
-	{NULL, NULL, 0, NULL},
-};
-
-static PyGetSetDef operation_getset[] = {
-	{"verb", operation_verb, NULL, NULL, NULL},
-	{NULL, NULL, NULL, NULL, NULL},
-};
-
-static PyType_Slot operation_slots[] = {
-	{Py_tp_dealloc, operation_dealloc},
-	{Py_tp_traverse, operation_traverse},
-	{Py_tp_clear, operation_clear},
-	{Py_tp_methods, operation_methods},
-	{Py_tp_getset, operation_getset},
-	{0, NULL},
-};
-
-PyType_Spec agzpy_operation_spec = {
-	.name = "agz._agz.Operation",
-	.basicsize = sizeof(Operation),
-	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-	.slots = operation_slots,
-};
 
 /* ---- opening and closing --------------------------------------------------------------- */
 
@@ -375,9 +77,9 @@ static PyObject *file_open_reader(PyObject *self, PyObject *args, PyObject *kwar
 	Py_ssize_t chunk_nbytes;
 	unsigned long long max_out;
 	int newline = AGZ_NEWLINE_LF, lines = 0, members = 0;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOnK|ipp:_open_reader", names, &waker,
-	                                 &path, &chunk_nbytes, &max_out, &newline, &lines,
-	                                 &members))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOnK|ipp:_open_reader", names,
+	                                 &waker, &path, &chunk_nbytes, &max_out, &newline,
+	                                 &lines, &members))
 		return NULL;
 	if (!is_new(file) || take_waker(file, waker) < 0)
 		return NULL;
@@ -412,8 +114,8 @@ static PyObject *file_open_reader(PyObject *self, PyObject *args, PyObject *kwar
 
 static PyObject *file_open_writer(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = {"waker", "path", "create", "chunk_nbytes", "level",
-	                        "fast",  "mtime", "name",  "strict_size",  NULL};
+	static char *names[] = {"waker", "path",  "create", "chunk_nbytes", "level",
+	                        "fast",  "mtime", "name",   "strict_size",  NULL};
 	File *file = (File *)self;
 	agz_writer_options opts = AGZ_WRITER_OPTIONS_INIT;
 	agz_encoder_options encoder = AGZ_ENCODER_OPTIONS_INIT;
@@ -423,8 +125,8 @@ static PyObject *file_open_writer(PyObject *self, PyObject *args, PyObject *kwar
 	int create;
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOinipIz#p:_open_writer", names,
 	                                 &waker, &path, &create, &chunk_nbytes,
-	                                 &encoder.level, &encoder.fast, &encoder.mtime, &name,
-	                                 &name_nbytes, &encoder.strict_size))
+	                                 &encoder.level, &encoder.fast, &encoder.mtime,
+	                                 &name, &name_nbytes, &encoder.strict_size))
 		return NULL;
 	if (!is_new(file) || take_waker(file, waker) < 0)
 		return NULL;
@@ -557,7 +259,8 @@ static PyObject *file_push(PyObject *self, PyObject *args)
 	}
 	Py_INCREF(bytes);
 	int rc = agz_reader_push(file->reader, PyBytes_AS_STRING(bytes),
-	                         (size_t)PyBytes_GET_SIZE(bytes), ends, release_bytes, bytes);
+	                         (size_t)PyBytes_GET_SIZE(bytes), ends, release_bytes,
+	                         bytes);
 	if (rc < 0) {
 		Py_DECREF(bytes);
 		agzpy_raise(file->state_of_module, rc, NULL, self);
@@ -594,14 +297,15 @@ static PyObject *file_restart(PyObject *self, PyObject *unused)
 static PyObject *file_begin(PyObject *self, PyObject *operation)
 {
 	File *file = (File *)self;
-	if (!Py_IS_TYPE(operation, (PyTypeObject *)file->state_of_module->operation_type)) {
+	if (!Py_IS_TYPE(operation,
+	                (PyTypeObject *)file->state_of_module->operation_type)) {
 		PyErr_SetString(PyExc_TypeError, "an Operation is needed");
 		return NULL;
 	}
-	Call *call = &((Operation *)operation)->call;
-	if (guard(file, call->wants, call->verb) < 0)
+	Call *call = agzpy_call_of(operation);
+	if (agzpy_guard(file, call->wants, call->verb) < 0)
 		return NULL;
-	begin(file, call);
+	agzpy_begin(file, call);
 	file->undo = NULL;
 	file->running = Py_NewRef(operation);
 	Py_RETURN_NONE;
@@ -611,7 +315,7 @@ static PyObject *file_end(PyObject *self, PyObject *operation)
 {
 	File *file = (File *)self;
 	if (file->running == operation) {
-		Call *call = &((Operation *)operation)->call;
+		Call *call = agzpy_call_of(operation);
 		if (call->cursor != NULL && file->state == call->wants)
 			agz_cursor_unmark(call->cursor);
 		Py_CLEAR(file->running);
@@ -634,7 +338,8 @@ static PyObject *file_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	return (PyObject *)file;
 }
 
-#define FILE_OBJECTS(X) X(waker) X(ready) X(waiter) X(running) X(large) X(rest) X(block) X(name)
+#define FILE_OBJECTS(X)                                                                  \
+	X(waker) X(ready) X(waiter) X(running) X(large) X(rest) X(block) X(name)
 
 static int file_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -685,7 +390,8 @@ static void file_dealloc(PyObject *self)
 
 static PyObject *file_get_state(PyObject *self, void *unused)
 {
-	static const char *const names[] = {"new", "reading", "writing", "broken", "closed"};
+	static const char *const names[] = {"new", "reading", "writing", "broken",
+	                                    "closed"};
 	(void)unused;
 	return PyUnicode_FromString(names[((File *)self)->state]);
 }
@@ -695,7 +401,8 @@ static PyObject *file_get_mtime(PyObject *self, void *unused)
 	(void)unused;
 	File *file = (File *)self;
 	uint32_t mtime;
-	if (file->reader == NULL || !file->asked || !agz_reader_mtime(file->reader, &mtime))
+	if (file->reader == NULL || !file->asked ||
+	    !agz_reader_mtime(file->reader, &mtime))
 		Py_RETURN_NONE;
 	return PyLong_FromUnsignedLong(mtime);
 }
@@ -717,7 +424,8 @@ static PyObject *file_get_counts(PyObject *self, void *unused)
 	File *file = (File *)self;
 	if (file->reader == NULL)
 		Py_RETURN_NONE;
-	return Py_BuildValue("KKK", (unsigned long long)agz_reader_member_count(file->reader),
+	return Py_BuildValue("KKK",
+	                     (unsigned long long)agz_reader_member_count(file->reader),
 	                     (unsigned long long)agz_reader_in_nbytes(file->reader),
 	                     (unsigned long long)agz_reader_out_nbytes(file->reader));
 }
@@ -735,21 +443,20 @@ PyObject *agzpy_member_record(const agz_member *m)
 	PyObject *name = text_or_none(m->name, m->name_nbytes);
 	PyObject *comment = text_or_none(m->comment, m->comment_nbytes);
 	PyObject *extra =
-		m->extra == NULL
-			? Py_NewRef(Py_None)
-			: PyBytes_FromStringAndSize((const char *)m->extra,
-	                                            (Py_ssize_t)m->extra_nbytes);
+	        m->extra == NULL ? Py_NewRef(Py_None)
+	                         : PyBytes_FromStringAndSize((const char *)m->extra,
+	                                                     (Py_ssize_t)m->extra_nbytes);
 	if (name == NULL || comment == NULL || extra == NULL) {
 		Py_XDECREF(name);
 		Py_XDECREF(comment);
 		Py_XDECREF(extra);
 		return NULL;
 	}
-	return Py_BuildValue("KKKKINNNBII", (unsigned long long)m->index,
-	                     (unsigned long long)m->in_offset,
-	                     (unsigned long long)m->in_nbytes,
-	                     (unsigned long long)m->out_nbytes, (unsigned)m->mtime, name,
-	                     comment, extra, m->flags, (unsigned)m->crc32, (unsigned)m->isize);
+	return Py_BuildValue(
+	        "KKKKINNNBII", (unsigned long long)m->index,
+	        (unsigned long long)m->in_offset, (unsigned long long)m->in_nbytes,
+	        (unsigned long long)m->out_nbytes, (unsigned)m->mtime, name, comment,
+	        extra, m->flags, (unsigned)m->crc32, (unsigned)m->isize);
 }
 
 static PyObject *file_members(PyObject *self, PyObject *unused)
@@ -773,90 +480,97 @@ static PyObject *file_members(PyObject *self, PyObject *unused)
 }
 
 #define FAST(name, doc)                                                                  \
-	{#name, (PyCFunction)(void (*)(void))agzpy_file_##name, METH_FASTCALL | METH_KEYWORDS, \
-	 doc}
+	{                                                                                \
+#name, (PyCFunction)(void (*)(void))agzpy_file_##name,                   \
+		        METH_FASTCALL | METH_KEYWORDS, doc                               \
+	}
 
 static PyMethodDef file_methods[] = {
-	FAST(read, "read($self, size=-1)\n--\n\n"
-	           "Read up to size bytes, all if size is negative or None.\n\n"
-	           "Fewer only at the end of the stream; b\"\" there."),
-	FAST(read1, "read1($self, size=-1)\n--\n\n"
-	            "Read up to size bytes of what is decoded already, waiting only if that is\n"
-	            "nothing. b\"\" at the end of the stream."),
-	FAST(readinto, "readinto($self, b)\n--\n\n"
-	               "Read into a writable buffer; return the number of bytes."),
-	FAST(readinto1, "readinto1($self, b)\n--\n\n"
-	                "Like readinto(), of what is decoded already."),
-	FAST(peek, "peek($self, size=-1)\n--\n\n"
-	           "Return bytes from the current position without moving it; at least one,\n"
-	           "except at the end of the stream."),
-	FAST(readline, "readline($self, limit=-1)\n--\n\n"
-	               "Read one line, its end included, or up to limit bytes of it."),
-	FAST(readlines, "readlines($self, hint=-1)\n--\n\n"
-	                "Read lines into a list, until they pass hint bytes; all by default."),
-	FAST(seek, "seek($self, offset, whence=0)\n--\n\n"
-	           "Move to a decompressed offset; return it. Writers go forward, over zeros."),
-	FAST(tell, "tell($self)\n--\n\nReturn the current decompressed offset."),
-	FAST(write, "write($self, data)\n--\n\n"
-	            "Write a bytes-like object; return its number of bytes."),
-	FAST(writelines, "writelines($self, lines)\n--\n\n"
-	                 "Write each bytes-like object of an iterable."),
-	FAST(flush, "flush($self)\n--\n\n"
-	            "Write all that was accepted to the file, so that it can be decoded."),
-	{"_open_reader", (PyCFunction)(void (*)(void))file_open_reader,
-	 METH_VARARGS | METH_KEYWORDS, NULL},
-	{"_open_writer", (PyCFunction)(void (*)(void))file_open_writer,
-	 METH_VARARGS | METH_KEYWORDS, NULL},
-	{"_opened", file_opened, METH_NOARGS, NULL},
-	{"_dispose", file_dispose, METH_O, NULL},
-	{"_fail", file_fail, METH_NOARGS, NULL},
-	{"_break", file_break, METH_NOARGS, NULL},
-	{"_push", file_push, METH_VARARGS, NULL},
-	{"_restart", file_restart, METH_NOARGS, NULL},
-	{"_begin", file_begin, METH_O, NULL},
-	{"_end", file_end, METH_O, NULL},
-	{"_members", file_members, METH_NOARGS, NULL},
-	{"_finish", agzpy_file_finish, METH_NOARGS, NULL},
-	{"_stop", agzpy_file_stop, METH_NOARGS, NULL},
-	{"_scan", agzpy_file_scan, METH_NOARGS, NULL},
-	{NULL, NULL, 0, NULL},
+        FAST(read, "read($self, size=-1)\n--\n\n"
+                   "Read up to size bytes, all if size is negative or None.\n\n"
+                   "Fewer only at the end of the stream; b\"\" there."),
+        FAST(read1,
+             "read1($self, size=-1)\n--\n\n"
+             "Read up to size bytes of what is decoded already, waiting only if that is\n"
+             "nothing. b\"\" at the end of the stream."),
+        FAST(readinto, "readinto($self, b)\n--\n\n"
+                       "Read into a writable buffer; return the number of bytes."),
+        FAST(readinto1, "readinto1($self, b)\n--\n\n"
+                        "Like readinto(), of what is decoded already."),
+        FAST(peek,
+             "peek($self, size=-1)\n--\n\n"
+             "Return bytes from the current position without moving it; at least one,\n"
+             "except at the end of the stream."),
+        FAST(readline, "readline($self, limit=-1)\n--\n\n"
+                       "Read one line, its end included, or up to limit bytes of it."),
+        FAST(readlines,
+             "readlines($self, hint=-1)\n--\n\n"
+             "Read lines into a list, until they pass hint bytes; all by default."),
+        FAST(seek,
+             "seek($self, offset, whence=0)\n--\n\n"
+             "Move to a decompressed offset; return it. Writers go forward, over zeros."),
+        FAST(tell, "tell($self)\n--\n\nReturn the current decompressed offset."),
+        FAST(write, "write($self, data)\n--\n\n"
+                    "Write a bytes-like object; return its number of bytes."),
+        FAST(writelines, "writelines($self, lines)\n--\n\n"
+                         "Write each bytes-like object of an iterable."),
+        FAST(flush,
+             "flush($self)\n--\n\n"
+             "Write all that was accepted to the file, so that it can be decoded."),
+        {"_open_reader", (PyCFunction)(void (*)(void))file_open_reader,
+         METH_VARARGS | METH_KEYWORDS, NULL},
+        {"_open_writer", (PyCFunction)(void (*)(void))file_open_writer,
+         METH_VARARGS | METH_KEYWORDS, NULL},
+        {"_opened", file_opened, METH_NOARGS, NULL},
+        {"_dispose", file_dispose, METH_O, NULL},
+        {"_fail", file_fail, METH_NOARGS, NULL},
+        {"_break", file_break, METH_NOARGS, NULL},
+        {"_push", file_push, METH_VARARGS, NULL},
+        {"_restart", file_restart, METH_NOARGS, NULL},
+        {"_begin", file_begin, METH_O, NULL},
+        {"_end", file_end, METH_O, NULL},
+        {"_members", file_members, METH_NOARGS, NULL},
+        {"_finish", agzpy_file_finish, METH_NOARGS, NULL},
+        {"_stop", agzpy_file_stop, METH_NOARGS, NULL},
+        {"_scan", agzpy_file_scan, METH_NOARGS, NULL},
+        {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef file_members_table[] = {
-	{"_waiter", T_OBJECT, offsetof(File, waiter), 0, NULL},
-	{"_running", T_OBJECT, offsetof(File, running), READONLY, NULL},
-	{"_block", T_OBJECT, offsetof(File, block), 0, NULL},
-	{"_position", T_ULONGLONG, offsetof(File, pos), READONLY, NULL},
-	{"_name", T_OBJECT, offsetof(File, name), 0, NULL},
-	{NULL, 0, 0, 0, NULL},
+        {"_waiter", T_OBJECT, offsetof(File, waiter), 0, NULL},
+        {"_running", T_OBJECT, offsetof(File, running), READONLY, NULL},
+        {"_block", T_OBJECT, offsetof(File, block), 0, NULL},
+        {"_position", T_ULONGLONG, offsetof(File, pos), READONLY, NULL},
+        {"_name", T_OBJECT, offsetof(File, name), 0, NULL},
+        {NULL, 0, 0, 0, NULL},
 };
 
 static PyGetSetDef file_getset[] = {
-	{"_state", file_get_state, NULL, NULL, NULL},
-	{"_fd", file_get_fd, NULL, NULL, NULL},
-	{"_counts", file_get_counts, NULL, NULL, NULL},
-	{"mtime", file_get_mtime, NULL,
-	 "The mtime of the newest member header that was read, or None.", NULL},
-	{NULL, NULL, NULL, NULL, NULL},
+        {"_state", file_get_state, NULL, NULL, NULL},
+        {"_fd", file_get_fd, NULL, NULL, NULL},
+        {"_counts", file_get_counts, NULL, NULL, NULL},
+        {"mtime", file_get_mtime, NULL,
+         "The mtime of the newest member header that was read, or None.", NULL},
+        {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot file_slots[] = {
-	{Py_tp_new, file_new},
-	{Py_tp_dealloc, file_dealloc},
-	{Py_tp_finalize, file_finalize},
-	{Py_tp_traverse, file_traverse},
-	{Py_tp_clear, file_clear},
-	{Py_am_aiter, PyObject_SelfIter},
-	{Py_am_anext, agzpy_file_anext},
-	{Py_tp_methods, file_methods},
-	{Py_tp_members, file_members_table},
-	{Py_tp_getset, file_getset},
-	{0, NULL},
+        {Py_tp_new, file_new},
+        {Py_tp_dealloc, file_dealloc},
+        {Py_tp_finalize, file_finalize},
+        {Py_tp_traverse, file_traverse},
+        {Py_tp_clear, file_clear},
+        {Py_am_aiter, PyObject_SelfIter},
+        {Py_am_anext, agzpy_file_anext},
+        {Py_tp_methods, file_methods},
+        {Py_tp_members, file_members_table},
+        {Py_tp_getset, file_getset},
+        {0, NULL},
 };
 
 PyType_Spec agzpy_file_spec = {
-	.name = "agz._agz.File",
-	.basicsize = sizeof(File),
-	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-	.slots = file_slots,
+        .name = "agz._agz.File",
+        .basicsize = sizeof(File),
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+        .slots = file_slots,
 };

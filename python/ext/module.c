@@ -14,7 +14,8 @@ static PyObject *module_engines(PyObject *module, PyObject *unused)
 	PyObject *list = PyList_New(0);
 	const agz_engine_info *e;
 	for (size_t i = 0; list != NULL && (e = agz_engine_at(i)) != NULL; i++) {
-		PyObject *item = Py_BuildValue("ssii", e->name, e->version, e->inflates, e->deflates);
+		PyObject *item = Py_BuildValue("ssii", e->name, e->version, e->inflates,
+		                               e->deflates);
 		if (item == NULL || PyList_Append(list, item) < 0)
 			Py_CLEAR(list);
 		Py_XDECREF(item);
@@ -30,7 +31,8 @@ static PyObject *module_engines_in_use(PyObject *module, PyObject *args)
 	if (!PyArg_ParseTuple(args, "ip", &level, &fast))
 		return NULL;
 	return Py_BuildValue("zzz", agz_engine_for_inflate(engine),
-	                     agz_engine_for_deflate(engine, level, fast), agz_engine_for_crc32());
+	                     agz_engine_for_deflate(engine, level, fast),
+	                     agz_engine_for_crc32());
 }
 
 static PyObject *module_threads(PyObject *module, PyObject *unused)
@@ -44,10 +46,10 @@ static PyObject *module_threads(PyObject *module, PyObject *unused)
 }
 
 static PyMethodDef module_methods[] = {
-	{"engines", module_engines, METH_NOARGS, NULL},
-	{"engines_in_use", module_engines_in_use, METH_VARARGS, NULL},
-	{"threads", module_threads, METH_NOARGS, NULL},
-	{NULL, NULL, 0, NULL},
+        {"engines", module_engines, METH_NOARGS, NULL},
+        {"engines_in_use", module_engines_in_use, METH_VARARGS, NULL},
+        {"threads", module_threads, METH_NOARGS, NULL},
+        {NULL, NULL, 0, NULL},
 };
 
 static int add_type(PyObject *module, PyType_Spec *spec, PyObject **place)
@@ -127,23 +129,23 @@ static void module_free(void *module)
 }
 
 static PyModuleDef_Slot module_slots[] = {
-	{Py_mod_exec, module_exec},
+        {Py_mod_exec, module_exec},
 #ifdef Py_mod_multiple_interpreters
-	{Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+        {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
 #endif
-	{0, NULL},
+        {0, NULL},
 };
 
 struct PyModuleDef agzpy_module = {
-	PyModuleDef_HEAD_INIT,
-	.m_name = "agz._agz",
-	.m_doc = "The C half of agz: files, codecs and the waker of an event loop.",
-	.m_size = sizeof(State),
-	.m_methods = module_methods,
-	.m_slots = module_slots,
-	.m_traverse = module_traverse,
-	.m_clear = module_clear,
-	.m_free = module_free,
+        PyModuleDef_HEAD_INIT,
+        .m_name = "agz._agz",
+        .m_doc = "The C half of agz: files, codecs and the waker of an event loop.",
+        .m_size = sizeof(State),
+        .m_methods = module_methods,
+        .m_slots = module_slots,
+        .m_traverse = module_traverse,
+        .m_clear = module_clear,
+        .m_free = module_free,
 };
 
 PyMODINIT_FUNC PyInit__agz(void);

@@ -23,9 +23,9 @@
 	X(text_type)                                                                     \
 	X(decoder_type)                                                                  \
 	X(encoder_type)                                                                  \
-	X(fault_error)   /* agz._errors.fault_error(code, sys, text, limit, file) */     \
-	X(refusal)       /* agz._errors.refusal(file, verb) */                           \
-	X(broken_file)   /* agz._errors.broken_file(file) */                             \
+	X(fault_error) /* agz._errors.fault_error(code, sys, text, limit, file) */       \
+	X(refusal)     /* agz._errors.refusal(file, verb) */                             \
+	X(broken_file) /* agz._errors.broken_file(file) */                               \
 	X(get_running_loop)                                                              \
 	X(str_mark)                                                                      \
 	X(str_call_soon)                                                                 \
@@ -51,12 +51,12 @@ extern struct PyModuleDef agzpy_module;
 typedef struct Waker Waker;
 
 typedef struct Ready {
-	PyObject_HEAD
-	PyObject *value;  /* the answer; NULL when it was given */
-	PyObject *error;  /* or an exception to raise */
-	Waker *waker;     /* told that the loop had a turn, when `pause` is over */
-	struct File *file; /* borrowed, while it is that file's newest answer; else NULL */
-	int pause;        /* suspend once first, so that other tasks run */
+	PyObject_HEAD PyObject *value; /* the answer; NULL when it was given */
+	PyObject *error;               /* or an exception to raise */
+	Waker *waker; /* told that the loop had a turn, when `pause` is over */
+	struct File
+	        *file; /* borrowed, while it is that file's newest answer; else NULL */
+	int pause;     /* suspend once first, so that other tasks run */
 } Ready;
 
 extern PyType_Spec agzpy_ready_spec;
@@ -64,17 +64,17 @@ extern PyType_Spec agzpy_ready_spec;
 /* ---- waker.c: one for each event loop --------------------------------------------- */
 
 struct Waker {
-	PyObject_HEAD
-	agz_waker *waker;
+	PyObject_HEAD agz_waker *waker;
 	State *state;
-	unsigned files;    /* that are open and name it */
-	uint64_t run_ns;   /* when the first task of this run of the loop went on */
-	uint64_t turn_ns;  /* when the one that runs went on ... */
-	uint64_t slice_ns; /* ... and for how long it may */
-	uint64_t looked_ns; /* the last look at the clock */
+	unsigned files;        /* that are open and name it */
+	uint64_t run_ns;       /* when the first task of this run of the loop went on */
+	uint64_t turn_ns;      /* when the one that runs went on ... */
+	uint64_t slice_ns;     /* ... and for how long it may */
+	uint64_t looked_ns;    /* the last look at the clock */
 	int calls, calls_left; /* from one look to the next */
-	unsigned tasks, last_tasks; /* that went on in this run of the loop, and in the last */
-	int marked;        /* mark() is scheduled */
+	unsigned tasks,
+	        last_tasks; /* that went on in this run of the loop, and in the last */
+	int marked;         /* mark() is scheduled */
 };
 
 extern PyType_Spec agzpy_waker_spec;
@@ -86,10 +86,10 @@ void agzpy_turn_taken(Waker *waker);
 /* ---- file.c ------------------------------------------------------------------------ */
 
 enum file_state {
-	FILE_NEW,     /* made, never opened */
+	FILE_NEW, /* made, never opened */
 	FILE_READING,
 	FILE_WRITING,
-	FILE_BROKEN,  /* a writer whose user's sink failed: it can only be closed */
+	FILE_BROKEN, /* a writer whose user's sink failed: it can only be closed */
 	FILE_CLOSED
 };
 
@@ -97,16 +97,15 @@ enum file_state {
 void agzpy_give_back(struct File *file);
 
 typedef struct File {
-	PyObject_HEAD
-	State *state_of_module;
+	PyObject_HEAD State *state_of_module;
 	enum file_state state;
-	int pushes;          /* a user's own source or sink moves the bytes */
-	int fault_raised;    /* an error of the stream was shown; what is left may be read */
-	int at_end;          /* the newest answer of the reader was AGZ_END */
+	int pushes;       /* a user's own source or sink moves the bytes */
+	int fault_raised; /* an error of the stream was shown; what is left may be read */
+	int at_end;       /* the newest answer of the reader was AGZ_END */
 	agz_reader *reader;
 	agz_cursor *cursor;
 	agz_writer *writer;
-	uint64_t pos;        /* the caller's place, in decompressed bytes */
+	uint64_t pos; /* the caller's place, in decompressed bytes */
 	Waker *waker;
 	Ready *ready;        /* reused while nobody else holds it */
 	agz_cursor *undo;    /* what the newest answer was read from, or NULL ... */
@@ -118,12 +117,12 @@ typedef struct File {
 	size_t large_nbytes; /* of it that are filled */
 	int seeking;         /* a seek to seek_target is under way */
 	uint64_t seek_target;
-	int returning;       /* and it was cancelled: back to return_to after it */
+	int returning; /* and it was cancelled: back to return_to after it */
 	uint64_t return_to;
-	PyObject *block;     /* compressed bytes that the user's sink has to get */
-	PyObject *name;      /* the path, for errors */
-	PyObject *rest;      /* a bytes accepted for writing, or NULL ... */
-	size_t rest_pos;     /* ... and how much of it the writer has */
+	PyObject *block; /* compressed bytes that the user's sink has to get */
+	PyObject *name;  /* the path, for errors */
+	PyObject *rest;  /* a bytes accepted for writing, or NULL ... */
+	size_t rest_pos; /* ... and how much of it the writer has */
 } File;
 
 extern PyType_Spec agzpy_file_spec;
@@ -140,8 +139,8 @@ enum need {
 	NEED_FLUSH = 6,   /* the user's sink has to be flushed */
 	NEED_START = 7,   /* it must not begin before it is awaited */
 	/* Answers of agzpy_pull() alone: */
-	AT_END = 8,       /* the stream has no more, for now */
-	AT_FAULT = 9      /* agzpy_raise_fault() says why */
+	AT_END = 8,  /* the stream has no more, for now */
+	AT_FAULT = 9 /* agzpy_raise_fault() says why */
 };
 
 typedef struct Call Call;
@@ -156,18 +155,18 @@ struct Call {
 	enum file_state wants; /* the state the file has to be in */
 	/* Writing: makes call->view the bytes of an item. 0, or -1 and an exception. */
 	int (*fill)(Call *call, PyObject *item);
-	const char *verb;   /* "read", "write", "flush", "seek": for a refusal */
-	PyObject *owner;    /* the object whose method it is */
-	PyObject *object;   /* an argument or a part of the result */
-	Py_buffer view;     /* an argument; view.obj is NULL if there is none */
-	Py_ssize_t size;    /* an argument: bytes, characters or a hint */
-	Py_ssize_t goal;    /* of a seek: the offset as it was given */
-	uint64_t target;    /* of a seek: the absolute offset */
-	Py_ssize_t done;    /* progress */
-	uint64_t start;     /* file->pos when it began */
-	int apart;          /* file->pos is not the place in `cursor` */
-	int tries;          /* not awaited yet: nothing may be left under way */
-	int stage;          /* which part of the call comes next; 0 at first */
+	const char *verb; /* "read", "write", "flush", "seek": for a refusal */
+	PyObject *owner;  /* the object whose method it is */
+	PyObject *object; /* an argument or a part of the result */
+	Py_buffer view;   /* an argument; view.obj is NULL if there is none */
+	Py_ssize_t size;  /* an argument: bytes, characters or a hint */
+	Py_ssize_t goal;  /* of a seek: the offset as it was given */
+	uint64_t target;  /* of a seek: the absolute offset */
+	Py_ssize_t done;  /* progress */
+	uint64_t start;   /* file->pos when it began */
+	int apart;        /* file->pos is not the place in `cursor` */
+	int tries;        /* not awaited yet: nothing may be left under way */
+	int stage;        /* which part of the call comes next; 0 at first */
 };
 
 /*
@@ -187,6 +186,9 @@ int agzpy_pull(File *file);
  * Returns -1. */
 int agzpy_raise_fault(File *file);
 
+/* Goes on with a seek that is under way: a need, NEED_NOTHING when it is done, or -1. */
+int agzpy_seek_on(File *file);
+
 /* Ends what a cancelled call left under way. Before all else in each step that reads. */
 int agzpy_settle(File *file);
 
@@ -195,6 +197,18 @@ int agzpy_read_step(File *file, Call *call, PyObject **result);
 
 /* Wraps a bytes, which it takes over, as a block. NULL and an exception on failure. */
 agz_block *agzpy_block(PyObject *bytes, size_t nbytes);
+
+/* The one guard: 0, or -1 and why the file refuses the call. */
+int agzpy_guard(File *file, enum file_state wants, const char *verb);
+
+/* Marks where a call begins. */
+void agzpy_begin(File *file, Call *call);
+
+/* The Call of an Operation. */
+Call *agzpy_call_of(PyObject *operation);
+
+/* Raises an exception that Python made, or failed to make. Returns -1. */
+int agzpy_raise_made(PyObject *error);
 
 /* Sets the exception that a code and fault stand for. Returns -1. */
 int agzpy_raise(State *state, int code, const agz_fault *fault, PyObject *file);
@@ -222,11 +236,13 @@ int agzpy_pass_output(File *file);
 /* read.c and write.c: methods of File, METH_FASTCALL. */
 PyObject *agzpy_file_anext(PyObject *self);
 #define AGZPY_FILE_METHODS(X)                                                            \
-	X(read) X(read1) X(readinto) X(readinto1) X(peek) X(readline) X(readlines) X(seek)       \
-	X(tell) X(write) X(writelines) X(flush)
+	X(read)                                                                          \
+	X(read1)                                                                         \
+	X(readinto) X(readinto1) X(peek) X(readline) X(readlines) X(seek) X(tell)        \
+	        X(write) X(writelines) X(flush)
 #define AGZPY_DECLARE(name)                                                              \
-	PyObject *agzpy_file_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs,     \
-	                            PyObject *kwnames);
+	PyObject *agzpy_file_##name(PyObject *self, PyObject *const *args,               \
+	                            Py_ssize_t nargs, PyObject *kwnames);
 AGZPY_FILE_METHODS(AGZPY_DECLARE)
 #undef AGZPY_DECLARE
 PyObject *agzpy_file_finish(PyObject *self, PyObject *unused);

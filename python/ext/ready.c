@@ -110,8 +110,9 @@ static PyObject *ready_throw(PyObject *self, PyObject *const *args, Py_ssize_t n
 	} else if (PyExceptionClass_Check(type)) {
 		PyErr_SetObject(type, value == Py_None ? NULL : value);
 	} else {
-		PyErr_SetString(PyExc_TypeError,
-		                "exceptions must be classes or instances of BaseException");
+		PyErr_SetString(
+		        PyExc_TypeError,
+		        "exceptions must be classes or instances of BaseException");
 	}
 	return NULL;
 }
@@ -136,27 +137,28 @@ static void ready_dealloc(PyObject *self)
 }
 
 static PyMethodDef ready_methods[] = {
-	{"send", ready_send_method, METH_O, NULL},
-	{"throw", (PyCFunction)(void (*)(void))ready_throw, METH_FASTCALL, NULL},
-	{"close", ready_close, METH_NOARGS, NULL},
-	{NULL, NULL, 0, NULL},
+        {"send", ready_send_method, METH_O, NULL},
+        {"throw", (PyCFunction)(void (*)(void))ready_throw, METH_FASTCALL, NULL},
+        {"close", ready_close, METH_NOARGS, NULL},
+        {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot ready_slots[] = {
-	{Py_tp_dealloc, ready_dealloc},
-	{Py_tp_traverse, ready_traverse},
-	{Py_tp_clear, ready_clear},
-	{Py_tp_iter, PyObject_SelfIter},
-	{Py_tp_iternext, ready_next},
-	{Py_am_await, PyObject_SelfIter},
-	{Py_am_send, ready_send},
-	{Py_tp_methods, ready_methods},
-	{0, NULL},
+        {Py_tp_dealloc, ready_dealloc},
+        {Py_tp_traverse, ready_traverse},
+        {Py_tp_clear, ready_clear},
+        {Py_tp_iter, PyObject_SelfIter},
+        {Py_tp_iternext, ready_next},
+        {Py_am_await, PyObject_SelfIter},
+        {Py_am_send, ready_send},
+        {Py_tp_methods, ready_methods},
+        {0, NULL},
 };
 
 PyType_Spec agzpy_ready_spec = {
-	.name = "agz._agz.Ready",
-	.basicsize = sizeof(Ready),
-	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-	.slots = ready_slots,
+        .name = "agz._agz.Ready",
+        .basicsize = sizeof(Ready),
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
+                 Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        .slots = ready_slots,
 };

@@ -10,9 +10,9 @@
 #include <time.h>
 
 enum {
-	TURN_NS = 500000,     /* of all tasks together, in one run of the loop */
+	TURN_NS = 500000, /* of all tasks together, in one run of the loop */
 	LEAST_SLICE_NS = 20000,
-	MOST_CALLS = 16       /* between two looks at the clock */
+	MOST_CALLS = 16 /* between two looks at the clock */
 };
 
 static uint64_t now_ns(void)
@@ -44,9 +44,12 @@ int agzpy_turn_is_due(Waker *w)
 static void schedule_mark(Waker *w)
 {
 	PyObject *loop = PyObject_CallNoArgs(w->state->get_running_loop);
-	PyObject *mark = loop == NULL ? NULL : PyObject_GetAttr((PyObject *)w, w->state->str_mark);
+	PyObject *mark =
+	        loop == NULL ? NULL : PyObject_GetAttr((PyObject *)w, w->state->str_mark);
 	PyObject *handle =
-		mark == NULL ? NULL : PyObject_CallMethodOneArg(loop, w->state->str_call_soon, mark);
+	        mark == NULL
+	                ? NULL
+	                : PyObject_CallMethodOneArg(loop, w->state->str_call_soon, mark);
 	w->marked = handle != NULL;
 	Py_XDECREF(handle);
 	Py_XDECREF(mark);
@@ -141,7 +144,7 @@ static int resume(State *state, File *file)
 	}
 	if (rc == 0) {
 		PyObject *r =
-			PyObject_CallMethodOneArg(waiter, state->str_set_result, Py_None);
+		        PyObject_CallMethodOneArg(waiter, state->str_set_result, Py_None);
 		Py_XDECREF(r);
 		rc = r == NULL ? -1 : 0;
 	}
@@ -167,10 +170,10 @@ static PyObject *waker_dispatch(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef waker_methods[] = {
-	{"fileno", waker_fileno, METH_NOARGS, NULL},
-	{"dispatch", waker_dispatch, METH_NOARGS, NULL},
-	{"mark", waker_mark, METH_NOARGS, NULL},
-	{NULL, NULL, 0, NULL},
+        {"fileno", waker_fileno, METH_NOARGS, NULL},
+        {"dispatch", waker_dispatch, METH_NOARGS, NULL},
+        {"mark", waker_mark, METH_NOARGS, NULL},
+        {NULL, NULL, 0, NULL},
 };
 
 static PyObject *waker_files(PyObject *self, void *unused)
@@ -180,21 +183,21 @@ static PyObject *waker_files(PyObject *self, void *unused)
 }
 
 static PyGetSetDef waker_getset[] = {
-	{"files", waker_files, NULL, NULL, NULL},
-	{NULL, NULL, NULL, NULL, NULL},
+        {"files", waker_files, NULL, NULL, NULL},
+        {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot waker_slots[] = {
-	{Py_tp_new, waker_new},
-	{Py_tp_dealloc, waker_dealloc},
-	{Py_tp_methods, waker_methods},
-	{Py_tp_getset, waker_getset},
-	{0, NULL},
+        {Py_tp_new, waker_new},
+        {Py_tp_dealloc, waker_dealloc},
+        {Py_tp_methods, waker_methods},
+        {Py_tp_getset, waker_getset},
+        {0, NULL},
 };
 
 PyType_Spec agzpy_waker_spec = {
-	.name = "agz._agz.Waker",
-	.basicsize = sizeof(Waker),
-	.flags = Py_TPFLAGS_DEFAULT,
-	.slots = waker_slots,
+        .name = "agz._agz.Waker",
+        .basicsize = sizeof(Waker),
+        .flags = Py_TPFLAGS_DEFAULT,
+        .slots = waker_slots,
 };

@@ -35,7 +35,8 @@ static int accept(File *file, const void *ptr, Py_ssize_t nbytes, PyObject *owne
 		int rc;
 		if (owner != NULL && left >= GIVE_NBYTES) {
 			Py_INCREF(owner);
-			rc = agz_writer_give(file->writer, from, left, release_object, owner);
+			rc = agz_writer_give(file->writer, from, left, release_object,
+			                     owner);
 			if (rc != AGZ_OK)
 				Py_DECREF(owner);
 			else
@@ -56,7 +57,8 @@ static int accept_view(File *file, Call *call)
 {
 	PyObject *holder = call->view.obj;
 	int lasts = PyBytes_CheckExact(holder) || PyUnicode_CheckExact(holder);
-	return accept(file, call->view.buf, call->view.len, lasts ? holder : NULL, &call->done);
+	return accept(file, call->view.buf, call->view.len, lasts ? holder : NULL,
+	              &call->done);
 }
 
 /* What a cancelled write left goes first. */
@@ -66,7 +68,7 @@ static int accept_rest(File *file)
 		return NEED_NOTHING;
 	Py_ssize_t done = (Py_ssize_t)file->rest_pos;
 	int rc = accept(file, PyBytes_AS_STRING(file->rest), PyBytes_GET_SIZE(file->rest),
-	                      file->rest, &done);
+	                file->rest, &done);
 	file->rest_pos = (size_t)done;
 	if (rc == NEED_NOTHING)
 		Py_CLEAR(file->rest);
@@ -120,7 +122,8 @@ static int keep_rest(File *file, Call *call)
 		file->rest = Py_NewRef(call->view.obj);
 		file->rest_pos = (size_t)call->done;
 	} else {
-		file->rest = PyBytes_FromStringAndSize((const char *)call->view.buf + call->done,
+		file->rest = PyBytes_FromStringAndSize((const char *)call->view.buf +
+		                                               call->done,
 		                                       call->view.len - call->done);
 		file->rest_pos = 0;
 	}
@@ -169,7 +172,8 @@ static int write_step(File *file, Call *call, PyObject **result)
 static int fill_bytes(Call *call, PyObject *data)
 {
 	if (PyUnicode_Check(data) || !PyObject_CheckBuffer(data)) {
-		PyErr_Format(PyExc_TypeError, "write() argument must be a bytes-like object, not %.200s",
+		PyErr_Format(PyExc_TypeError,
+		             "write() argument must be a bytes-like object, not %.200s",
 		             Py_TYPE(data)->tp_name);
 		return -1;
 	}
@@ -177,7 +181,8 @@ static int fill_bytes(Call *call, PyObject *data)
 	if (rc < 0 && PyErr_ExceptionMatches(PyExc_BufferError)) {
 		PyErr_Clear();
 		PyObject *copy = PyBytes_FromObject(data);
-		rc = copy == NULL ? -1 : PyObject_GetBuffer(copy, &call->view, PyBUF_SIMPLE);
+		rc = copy == NULL ? -1
+		                  : PyObject_GetBuffer(copy, &call->view, PyBUF_SIMPLE);
 		Py_XDECREF(copy);
 	}
 	if (rc < 0)
@@ -206,7 +211,8 @@ PyObject *agzpy_file_write(PyObject *self, PyObject *const *args, Py_ssize_t nar
 	if (agzpy_one_arg("write", "data", args, nargs, kwnames, &data) < 0)
 		return agzpy_ready((File *)self, NULL);
 	if (data == NULL) {
-		PyErr_SetString(PyExc_TypeError, "write() missing 1 required argument: 'data'");
+		PyErr_SetString(PyExc_TypeError,
+		                "write() missing 1 required argument: 'data'");
 		return agzpy_ready((File *)self, NULL);
 	}
 	return agzpy_write((File *)self, self, data, fill_bytes);
@@ -268,7 +274,8 @@ PyObject *agzpy_file_writelines(PyObject *self, PyObject *const *args, Py_ssize_
 	if (agzpy_one_arg("writelines", "lines", args, nargs, kwnames, &lines) < 0)
 		return agzpy_ready((File *)self, NULL);
 	if (lines == NULL) {
-		PyErr_SetString(PyExc_TypeError, "writelines() missing 1 required argument: 'lines'");
+		PyErr_SetString(PyExc_TypeError,
+		                "writelines() missing 1 required argument: 'lines'");
 		return agzpy_ready((File *)self, NULL);
 	}
 	return agzpy_writelines((File *)self, self, lines, fill_bytes);
@@ -323,7 +330,8 @@ PyObject *agzpy_file_flush(PyObject *self, PyObject *const *args, Py_ssize_t nar
 		return agzpy_ready(file, NULL);
 	}
 	/* Nothing was written; or the guard refuses it, below. */
-	if ((file->state == FILE_READING || file->state == FILE_NEW) && file->running == NULL)
+	if ((file->state == FILE_READING || file->state == FILE_NEW) &&
+	    file->running == NULL)
 		return agzpy_ready(file, Py_NewRef(Py_None));
 	return agzpy_answer(file, &call);
 }
@@ -348,13 +356,15 @@ static int zeros_step(File *file, Call *call, PyObject **result)
 	static const char zeros[4096];
 	int rc = accept_rest(file);
 	for (int n = 1; rc == NEED_NOTHING && call->size > 0; n++) {
-		Py_ssize_t part = call->size < (Py_ssize_t)sizeof(zeros) ? call->size
-		                                                          : (Py_ssize_t)sizeof(zeros);
+		Py_ssize_t part = call->size < (Py_ssize_t)sizeof(zeros)
+		                          ? call->size
+		                          : (Py_ssize_t)sizeof(zeros);
 		Py_ssize_t done = 0;
 		rc = accept(file, zeros, part, NULL, &done);
 		call->size -= done;
 		file->pos += (uint64_t)done;
-		if (rc == NEED_NOTHING && n % ITEMS_A_LOOK == 0 && agzpy_turn_is_due(file->waker))
+		if (rc == NEED_NOTHING && n % ITEMS_A_LOOK == 0 &&
+		    agzpy_turn_is_due(file->waker))
 			return NEED_TURN;
 	}
 	if (rc == NEED_NOTHING)
@@ -372,7 +382,8 @@ PyObject *agzpy_write_seek(File *file, Py_ssize_t offset, Py_ssize_t whence)
 	Call call = {.step = zeros_step, .wants = FILE_WRITING, .verb = "seek"};
 	Py_ssize_t pos = (Py_ssize_t)file->pos;
 	if (whence == SEEK_END) {
-		PyErr_SetString(PyExc_ValueError, "Seek from end not supported in write mode");
+		PyErr_SetString(PyExc_ValueError,
+		                "Seek from end not supported in write mode");
 		return agzpy_ready(file, NULL);
 	}
 	if (whence == SEEK_CUR)

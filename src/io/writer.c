@@ -22,7 +22,7 @@
 #define FIRST_BATCH_NBYTES ((size_t)4 * 1024)
 #define OUT_NBYTES         ((size_t)64 * 1024) /* gathered before a write(2) */
 #define WINDOW_NBYTES      ((size_t)32 * 1024) /* of a caller's span, in one step */
-#define INLINE_NBYTES ((size_t)4 * 1024)  /* of a write that its caller encodes */
+#define INLINE_NBYTES      ((size_t)4 * 1024)  /* of a write that its caller encodes */
 #define MAX_SPANS          4
 #define MAX_BLOCKS         4 /* not yet taken, where encoding stops (not for flush or finish) */
 #define TURNS              4 /* pieces of work before other files' jobs get the thread */
@@ -306,7 +306,8 @@ static void encode_span(agz_writer *w)
 		in.nbytes = in.pos + WINDOW_NBYTES;
 	int rc = encode(w, &in, AGZ_RUN, borrowed);
 	if (rc == AGZ_OK && w->kind == AGZ_SINK_TAKE && in.pos == s->nbytes)
-		rc = emit(w); /* the sink gets what a write made, not what fills a block */
+		rc = emit(
+		        w); /* the sink gets what a write made, not what fills a block */
 	int sys = errno;
 	agz__lock();
 	publish(w, rc, sys);

@@ -1,0 +1,255 @@
+/*
+ * seek.c - seek() and tell() of a File that is read, and what else moves its reader.
+ */
+#include "module.h"
+
+int agzpy_seek_on(File *file)
+{
+	uint64_t reached;
+	file->asked = 1;
+	int rc = agz_reader_seek(file->reader, file->seek_target, &reached);
+	if (rc == AGZ_E_NOT_SEEKABLE) {
+		file->seeking = 0;
+		return NEED_REWIND;
+	}
+	/* From here on what was decoded ahead is gone. */
+	agz_cursor_clear(file->cursor);
+	if (rc == AGZ_WAIT)
+		return NEED_WAKE;
+	if (rc == AGZ_HUNGRY)
+		return NEED_INPUT;
+	file->seeking = 0;
+	if (rc < 0) {
+		const agz_fault *fault = agz_reader_fault(file->reader);
+		file->returning = 0;
+		file->fault_raised = 1;
+		file->pos = agz_reader_out_nbytes(file->reader);
+		return agzpy_raise(file->state_of_module, rc, fault, (PyObject *)file);
+	}
+	file->pos = reached;
+	file->fault_raised = 0;
+	return NEED_NOTHING;
+}
+
+/* ---- seek and tell ---------------------------------------------------------------------------- */
+
+/*
+ * The reader goes to `target`, whatever is decoded ahead: a need, NEED_NOTHING or -1. If
+ * the user's source has to be rewound first, the same call begins again behind that.
+ */
+static int move_reader(File *file, uint64_t target)
+{
+	if (!file->seeking) {
+		/* A source that failed has to go back itself, though nothing was decoded. */
+		if (file->pushes && file->fault_raised && target == 0)
+			return NEED_REWIND;
+		file->seeking = 1;
+		file->seek_target = target;
+	}
+	return agzpy_seek_on(file);
+}
+
+enum { SEEK_BEGINS = 0, SEEK_RECOVERS, SEEK_TO_END, SEEK_TO_TARGET, SEEK_MOVES };
+
+/* What whence and offset come to, once they can be known. */
+static uint64_t seek_target(File *file, const Call *call, uint64_t pos)
+{
+	uint64_t base = call->done == SEEK_SET   ? 0
+	                : call->done == SEEK_END ? file->pos
+	                                         : pos;
+	if (call->goal < 0) {
+		uint64_t back = -(uint64_t)call->goal;
+		return back > base ? 0 : base - back;
+	}
+	return base + (uint64_t)call->goal;
+}
+
+/*
+ * call->goal: the offset; call->done: whence. A stream that failed goes back to its start
+ * first, wherever the target is: that is what mends it.
+ */
+static int seek_step(File *file, Call *call, PyObject **result)
+{
+	int rc = NEED_NOTHING;
+	if (call->stage == SEEK_BEGINS) {
+		rc = agzpy_settle(file);
+		if (rc != NEED_NOTHING)
+			return rc;
+		call->target = seek_target(file, call, file->pos);
+		call->stage = file->fault_raised       ? SEEK_RECOVERS
+		              : call->done == SEEK_END ? SEEK_TO_END
+		                                       : SEEK_TO_TARGET;
+	}
+	if (file->fault_raised && call->done == SEEK_END &&
+	    call->stage == SEEK_RECOVERS) {
+		/* Where a broken stream ends is not known. */
+		return agzpy_raise_fault(file);
+	}
+	if (call->tries && call->stage != SEEK_TO_TARGET)
+		return NEED_START;
+	if (call->stage == SEEK_RECOVERS) {
+		rc = move_reader(file, 0);
+		if (rc != NEED_NOTHING)
+			return rc;
+		call->stage = call->done == SEEK_END ? SEEK_TO_END : SEEK_TO_TARGET;
+	}
+	if (call->stage == SEEK_TO_END) {
+		rc = move_reader(file, UINT64_MAX);
+		if (rc != NEED_NOTHING)
+			return rc;
+		call->target = seek_target(file, call, file->pos);
+		call->stage = SEEK_TO_TARGET;
+	}
+	if (!file->seeking && call->target >= file->pos &&
+	    call->target - file->pos <= agz_cursor_nbytes(file->cursor)) {
+		file->pos +=
+		        agz_cursor_skip(file->cursor, (size_t)(call->target - file->pos));
+	} else {
+		rc = call->tries ? NEED_START : move_reader(file, call->target);
+		if (rc != NEED_NOTHING)
+			return rc;
+	}
+	*result = PyLong_FromUnsignedLongLong(file->pos);
+	return *result == NULL ? -1 : NEED_NOTHING;
+}
+
+/* A seek that is cancelled goes back to where it came from, before anything else is done. */
+static void seek_undo(File *file, Call *call)
+{
+	if (file->seeking) {
+		file->returning = 1;
+		file->return_to = call->start;
+		file->pos = call->start;
+	}
+	call->stage = SEEK_BEGINS;
+}
+
+static int seek_args(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                     Py_ssize_t *offset, Py_ssize_t *whence)
+{
+	Py_ssize_t nkw = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
+	PyObject *given[2] = {NULL, NULL};
+	static const char *const names[2] = {"offset", "whence"};
+	if (nargs + nkw > 2) {
+		PyErr_SetString(PyExc_TypeError, "seek() takes at most 2 arguments");
+		return -1;
+	}
+	for (Py_ssize_t i = 0; i < nargs; i++)
+		given[i] = args[i];
+	for (Py_ssize_t i = 0; i < nkw; i++) {
+		PyObject *kw = PyTuple_GET_ITEM(kwnames, i);
+		int k = PyUnicode_CompareWithASCIIString(kw, names[0]) == 0   ? 0
+		        : PyUnicode_CompareWithASCIIString(kw, names[1]) == 0 ? 1
+		                                                              : -1;
+		if (k < 0 || given[k] != NULL) {
+			PyErr_Format(PyExc_TypeError,
+			             "seek() got an unexpected argument '%U'", kw);
+			return -1;
+		}
+		given[k] = args[nargs + i];
+	}
+	if (given[0] == NULL) {
+		PyErr_SetString(PyExc_TypeError,
+		                "seek() missing required argument: 'offset'");
+		return -1;
+	}
+	for (int k = 0; k < 2; k++) {
+		if (given[k] != NULL &&
+		    (PyBool_Check(given[k]) || !PyIndex_Check(given[k]))) {
+			PyErr_Format(PyExc_TypeError, "%s must be an integer, not %.200s",
+			             names[k], Py_TYPE(given[k])->tp_name);
+			return -1;
+		}
+	}
+	*offset = PyNumber_AsSsize_t(given[0], PyExc_OverflowError);
+	*whence = given[1] == NULL ? SEEK_SET
+	                           : PyNumber_AsSsize_t(given[1], PyExc_ValueError);
+	if (PyErr_Occurred())
+		return -1;
+	if (*whence != SEEK_SET && *whence != SEEK_CUR && *whence != SEEK_END) {
+		PyErr_Format(PyExc_ValueError, "Invalid whence value: %zd", *whence);
+		return -1;
+	}
+	return 0;
+}
+
+PyObject *agzpy_file_seek(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *kwnames)
+{
+	File *file = (File *)self;
+	Call call = {.step = seek_step,
+	             .undo = seek_undo,
+	             .wants = FILE_READING,
+	             .verb = "seek"};
+	if (seek_args(args, nargs, kwnames, &call.goal, &call.done) < 0)
+		return agzpy_ready(file, NULL);
+	if (file->state == FILE_WRITING)
+		return agzpy_write_seek(file, call.goal, call.done);
+	if (call.done == SEEK_SET && call.goal < 0) {
+		PyErr_SetString(PyExc_OSError, "Negative seek in read mode");
+		return agzpy_ready(file, NULL);
+	}
+	return agzpy_answer(file, &call);
+}
+
+static int tell_step(File *file, Call *call, PyObject **result)
+{
+	(void)call;
+	if (file->state == FILE_READING && file->seeking && !file->returning) {
+		int rc = agzpy_seek_on(file);
+		if (rc != NEED_NOTHING)
+			return rc;
+	}
+	*result = PyLong_FromUnsignedLongLong(file->pos);
+	return *result == NULL ? -1 : NEED_NOTHING;
+}
+
+PyObject *agzpy_file_tell(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *kwnames)
+{
+	(void)args;
+	File *file = (File *)self;
+	enum file_state wants = file->state == FILE_WRITING || file->state == FILE_BROKEN
+	                                ? file->state
+	                                : FILE_READING;
+	Call call = {.step = tell_step, .wants = wants, .verb = "tell"};
+	if (nargs != 0 || kwnames != NULL) {
+		PyErr_SetString(PyExc_TypeError, "tell() takes no arguments");
+		return agzpy_ready(file, NULL);
+	}
+	return agzpy_answer(file, &call);
+}
+
+/* _scan(): to the end of the stream without handing anything out; gives its size. */
+static int scan_step(File *file, Call *call, PyObject **result)
+{
+	int rc = call->tries ? NEED_START : move_reader(file, UINT64_MAX);
+	if (rc != NEED_NOTHING)
+		return rc;
+	*result = PyLong_FromUnsignedLongLong(file->pos);
+	return *result == NULL ? -1 : NEED_NOTHING;
+}
+
+PyObject *agzpy_file_scan(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	Call call = {.step = scan_step, .wants = FILE_READING, .verb = "read"};
+	return agzpy_answer((File *)self, &call);
+}
+
+/* _stop(): what reads ahead ends, so that closing gives the descriptor back at once. */
+static int stop_step(File *file, Call *call, PyObject **result)
+{
+	(void)call;
+	if (agz_reader_stop(file->reader) == AGZ_WAIT)
+		return NEED_WAKE;
+	*result = Py_NewRef(Py_None);
+	return NEED_NOTHING;
+}
+
+PyObject *agzpy_file_stop(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	Call call = {.step = stop_step, .wants = FILE_READING, .verb = "close"};
+	return agzpy_answer((File *)self, &call);
+}
