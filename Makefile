@@ -1,11 +1,12 @@
 # make demo and make check set up all they need, from a bare machine on.
 
-.PHONY: help demo check build lint format clean
+.PHONY: help demo check build bench lint format clean
 
 help:
 	@echo 'make demo    set up, then run the main job and print what it measured'
 	@echo 'make check   set up, then run every test'
 	@echo 'make build   set up, build the package and install it into .venv'
+	@echo 'make bench   set up, then measure agz against its peers, some fifteen minutes'
 	@echo 'make lint    set up, then look at the style of Python and C'
 	@echo 'make format  set up, then mend that style where a tool can'
 	@echo 'make clean   remove all that the others made here'
@@ -19,6 +20,10 @@ check:
 
 build:
 	@scripts/setup.sh build
+
+bench:
+	@scripts/setup.sh bench
+	@.venv/bin/python -m bench
 
 lint:
 	@scripts/setup.sh check
