@@ -277,15 +277,17 @@ class Inputs:
         return self._made[name]
 
     def small(self, n_files: int, nbytes: int) -> dict[str, Any]:
-        """Many small files of text."""
+        """Many small files of text, of which 64 are different."""
         name = f"small-{n_files}-{nbytes}"
         if name not in self._made:
             folder = self.folder / name
             folder.mkdir()
-            text = self.prose(nbytes + (1 << 20))
+            text = self.prose(nbytes + (1 << 16))
+            wires = [
+                gzip.compress(text[start : start + nbytes], 6, mtime=0)
+                for start in range(0, 997 * min(n_files, 64), 997)
+            ]
             for i in range(n_files):
-                start = i * 997 % (1 << 20)
-                data = text[start : start + nbytes]
-                (folder / f"{i:05}.gz").write_bytes(gzip.compress(data, 6, mtime=0))
+                (folder / f"{i:05}.gz").write_bytes(wires[i % len(wires)])
             self._made[name] = {"folder": str(folder), "n_files": n_files, "nbytes": nbytes}
         return self._made[name]

@@ -275,6 +275,19 @@ def growth(report: Report) -> str:
     return text
 
 
+def behind(report: Report) -> str:
+    """The rows in which a peer is ahead of agz."""
+    lost = []
+    for line in report["lines"]:
+        peer, value = best(line), figure(line, "agz")
+        if peer is None or value is None:
+            continue
+        rival = figure(line, peer) or 0.0
+        if value < rival if line["unit"] == "s" else value > rival:
+            lost.append(f"{_title(line)} ({peer})")
+    return f"a peer is ahead in {len(lost)}: {'; '.join(lost)}\n" if lost else ""
+
+
 def heading(report: Report) -> str:
     of = report["about"]
     packages = ", ".join(f"{name} {number}" for name, number in of["packages"].items())
@@ -285,7 +298,7 @@ def heading(report: Report) -> str:
         f"{of['processor']}; {of['system']}\n"
         f"Python {of['python']}, zlib {of['zlib']}; {packages}\n"
         f"agz engines: {engines}; by default {default}\n"
-        f"medians of {of['repeat']} (rows that grow: 3), interleaved{scaled}\n"
+        f"medians of {of['repeat']} (memory, and rows that grow: at most 3), interleaved{scaled}\n"
         "figures are times as fast as gzip at level 6, the higher the better, unless a [unit] "
         "says\nwhat they are, the lower the better\n"
     )
@@ -300,7 +313,7 @@ def text(report: Report, everyone: bool) -> str:
     if grows := growth(report):
         parts.append("as the work grows\n\n" + grows)
     targets = [verdict for line in report["lines"] if (verdict := met(line)) is not None]
-    parts.append(f"{sum(targets)} of {len(targets)} targets met\n")
+    parts.append(f"{sum(targets)} of {len(targets)} targets met\n{behind(report)}")
     return "\n".join(parts)
 
 

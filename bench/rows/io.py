@@ -120,7 +120,7 @@ ROWS = [
     io(
         "write-text",
         "bulk text write, same bytes",
-        lambda inputs, point: inputs.records(16_000_000),
+        lambda inputs, point: inputs.records(8_000_000),
         write_text_sync,
         write_text,
         1.0,
@@ -130,7 +130,7 @@ ROWS = [
     io(
         "write-fast",
         "sources write, fast_compress=True, at most 2 % larger",
-        lambda inputs, point: inputs.sources(SOURCES // 2),
+        lambda inputs, point: inputs.sources(SOURCES // 4),
         write_sync,
         write_fast,
         1.9,

@@ -132,6 +132,7 @@ def _row(name: str, title: str, given: Any, sync: Any, aio: Any, target: Any, **
         unit="KiB",
         contenders=FEW,
         fresh=True,
+        rounds=3,
         **more,
     )
 
@@ -155,7 +156,6 @@ ROWS = [
         points=(8, 32, 128),
         axis="MiB",
         growth=0.5,
-        rounds=3,
         sentence="Memory for reading does not grow with the file.",
     ),
     _row("memory-lines", "lines of 32 MiB", lambda i, p: _text(i, 32), lines_sync, lines, 16 * KIB),
@@ -202,7 +202,6 @@ ROWS = [
         points=(1, 10, 100, 1000),
         axis="files",
         growth=0.0,
-        rounds=3,
         sentence="Memory a file, the library included: the more files, the less each.",
     ),
 ]

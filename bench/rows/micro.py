@@ -129,7 +129,7 @@ ROWS = [
     _row(
         "write-pieces",
         "writes of 10 bytes, same bytes",
-        lambda inputs, point: inputs.records(4_000_000),
+        lambda inputs, point: inputs.records(2_000_000),
         write_pieces_sync,
         write_pieces,
         5.0,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.inputs import Inputs
+from bench.libraries import PLAIN
 from bench.row import EACH_ENGINE, Given, Job, Row
 from bench.rows.io import SOURCES
 
@@ -115,7 +116,15 @@ async def parse_batches(lib: Any, job: Job) -> Any:
     return n_lines, total
 
 
-def _row(name: str, title: str, given: Any, sync: Any, aio: Any, target: float) -> Row:
+def _row(
+    name: str,
+    title: str,
+    given: Any,
+    sync: Any,
+    aio: Any,
+    target: float,
+    contenders: frozenset[str] = EACH_ENGINE,
+) -> Row:
     return Row(
         name=name,
         title=title,
@@ -124,7 +133,7 @@ def _row(name: str, title: str, given: Any, sync: Any, aio: Any, target: float) 
         sync=sync,
         aio=aio,
         target=target,
-        contenders=EACH_ENGINE,
+        contenders=contenders,
     )
 
 
@@ -137,7 +146,7 @@ ROWS = [
     _by_line("json-lines", "JSON Lines, async for, defaults", records, TEXT, 4.5),
     _by_line("source-lines", "Python sources, async for, defaults", sources, TEXT, 3.3),
     _by_line("json-binary", "JSON Lines, binary async for", records, BINARY, 5.0),
-    _row("json-parse", "JSON Lines, json.loads", records, parse_sync, parse, 1.2),
+    _row("json-parse", "JSON Lines, json.loads", records, parse_sync, parse, 1.2, PLAIN),
     _row(
         "json-batches",
         "the same by readlines(1 MiB)",
@@ -145,6 +154,7 @@ ROWS = [
         parse_batches_sync,
         parse_batches,
         1.25,
+        PLAIN,
     ),
     _by_line("member-lines", "50,000 members of one line, lines", lines, TEXT, 3.0),
 ]
