@@ -238,8 +238,16 @@ PyObject *agzpy_file_anext(PyObject *self);
 #define AGZPY_FILE_METHODS(X)                                                            \
 	X(read)                                                                          \
 	X(read1)                                                                         \
-	X(readinto) X(readinto1) X(peek) X(readline) X(readlines) X(seek) X(tell)        \
-	        X(write) X(writelines) X(flush)
+	X(readinto)                                                                      \
+	X(readinto1)                                                                     \
+	X(peek)                                                                          \
+	X(readline)                                                                      \
+	X(readlines)                                                                     \
+	X(seek)                                                                          \
+	X(tell)                                                                          \
+	X(write)                                                                         \
+	X(writelines)                                                                    \
+	X(flush)
 #define AGZPY_DECLARE(name)                                                              \
 	PyObject *agzpy_file_##name(PyObject *self, PyObject *const *args,               \
 	                            Py_ssize_t nargs, PyObject *kwnames);
