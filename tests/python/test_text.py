@@ -357,6 +357,18 @@ def test_places_are_byte_offsets(corpus: Path, run: Any, encoding: str) -> None:
     run(main())
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_seek_past_the_end_gives_the_place_it_was_asked_for(
+    corpus: Path, run: Any, encoding: str
+) -> None:
+    async def main() -> None:
+        async with agz.open(corpus / encoding, "rt", encoding=encoding) as file:
+            assert await file.seek(10**9) == 10**9
+            assert await file.read() == ""
+
+    run(main())
+
+
 def test_seeks_that_text_has_not(corpus: Path, run: Any) -> None:
     async def main() -> None:
         async with agz.open(corpus / "utf-8", "rt") as file:

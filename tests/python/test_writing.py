@@ -580,6 +580,25 @@ def test_one_encoder_over_all_writes(tmp_path: Path, run: Any, encoding: str) ->
     run(main())
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig", "iso2022_jp"])
+@pytest.mark.parametrize("call", ["nothing", "flush", "writelines", "write"])
+def test_no_mark_before_the_first_text(tmp_path: Path, run: Any, encoding: str, call: str) -> None:
+    """As io: a byte-order mark is part of a text, be it an empty one."""
+    path = tmp_path / "empty.gz"
+
+    async def main() -> None:
+        async with agz.open(path, "wt", encoding=encoding) as file:
+            if call == "flush":
+                await file.flush()
+            elif call == "writelines":
+                await file.writelines([])
+            elif call == "write":
+                await file.write("")
+
+    run(main())
+    assert gzip.decompress(path.read_bytes()) == ("".encode(encoding) if call == "write" else b"")
+
+
 def test_text_on_a_sink(run: Any) -> None:
     sink = Collect(100)
 

@@ -1,0 +1,167 @@
+"""The public names are those of aiogzip 2.0.0, with its parameters, kinds and defaults; what
+agz says of itself (types, stubs, docs, version) is true."""
+
+import dataclasses
+import importlib.metadata
+import importlib.resources
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import agz
+import agz.codec
+import aiogzip
+import aiogzip.codec
+import pytest
+import typing_sample
+
+# Of the peer's own making: nothing that a program uses.
+PRIVATE = {"BUFFER_COMPACTION_THRESHOLD"}
+
+
+def members(kind: type) -> dict[str, Any]:
+    return {
+        name: getattr(kind, name)
+        for name in dir(kind)
+        if (not name.startswith("_") or name in ("__aiter__", "__anext__", "__aenter__"))
+        and name not in PRIVATE
+        and name not in dir(object)
+    }
+
+
+def parameters(thing: Any) -> list[tuple[str, Any, Any]]:
+    return [(p.name, p.kind, p.default) for p in inspect.signature(thing).parameters.values()]
+
+
+CLASSES = [
+    name
+    for name in aiogzip.__all__
+    if inspect.isclass(getattr(aiogzip, name)) and name != "ZlibEngine"
+]
+FUNCTIONS = [name for name in aiogzip.__all__ if inspect.isfunction(getattr(aiogzip, name))]
+METHODS = [
+    (name, method)
+    for name in CLASSES
+    for method, value in members(getattr(aiogzip, name)).items()
+    if callable(value) and not issubclass(getattr(aiogzip, name), BaseException)
+]
+
+
+def test_names() -> None:
+    assert sorted(agz.__all__) == sorted(aiogzip.__all__)
+    assert len(agz.__all__) == 31
+    assert sorted(agz.codec.__all__) == sorted(aiogzip.codec.__all__)
+    for name in agz.__all__:
+        assert hasattr(agz, name)
+
+
+@pytest.mark.parametrize("name", [name for name in aiogzip.__all__ if name.startswith("GZIP_")])
+def test_constants(name: str) -> None:
+    assert getattr(agz, name) == getattr(aiogzip, name)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name: str) -> None:
+    mine, theirs = getattr(agz, name), getattr(aiogzip, name)
+    assert parameters(mine) == parameters(theirs)
+    assert inspect.iscoroutinefunction(mine) == inspect.iscoroutinefunction(theirs)
+    assert mine.__doc__
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_classes(name: str) -> None:
+    mine, theirs = getattr(agz, name), getattr(aiogzip, name)
+    assert mine.__name__ == name
+    assert mine.__module__.partition(".")[0] == "agz"
+    assert mine.__doc__
+    assert set(members(theirs)) <= set(members(mine))
+    if not issubclass(theirs, BaseException):
+        assert parameters(mine) == parameters(theirs)
+    for member, value in members(theirs).items():
+        if isinstance(value, int):
+            assert getattr(mine, member) == value
+        if isinstance(inspect.getattr_static(theirs, member), property):
+            assert inspect.isdatadescriptor(inspect.getattr_static(mine, member)), member
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_methods(name: str, method: str) -> None:
+    mine = getattr(getattr(agz, name), method)
+    theirs = getattr(getattr(aiogzip, name), method)
+    if not method.startswith("__"):
+        assert parameters(mine)[1:] == parameters(theirs)[1:]
+    if not method.startswith("__") and "With" not in name and name != "CodecOperation":
+        assert mine.__doc__ or method in UNTOLD, method
+
+
+# What their names say all of.
+UNTOLD = {
+    *("readable", "writable", "seekable", "isatty", "truncate", "detach"),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_records(name: str) -> None:
+    mine, theirs = getattr(agz, name), getattr(aiogzip, name)
+    assert dataclasses.is_dataclass(mine) == dataclasses.is_dataclass(theirs)
+    if not dataclasses.is_dataclass(theirs):
+        return
+    fields = [(field.name, field.default) for field in dataclasses.fields(mine)]
+    assert fields == [(field.name, field.default) for field in dataclasses.fields(theirs)]
+    one = mine(*range(len(fields)))
+    assert one == mine(*range(len(fields)))
+    assert hash(one) == hash(mine(*range(len(fields))))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(one, fields[0][0], 5)
+    assert not hasattr(one, "__dict__")
+
+
+def test_exceptions() -> None:
+    mine = [kind.__name__ for kind in agz.ConcurrentOperationError.__mro__]
+    assert mine == [kind.__name__ for kind in aiogzip.ConcurrentOperationError.__mro__]
+
+
+def test_protocols_can_be_asked_for() -> None:
+    memory = typing_sample.Memory()
+    for protocol in (agz.WithAsyncRead, agz.WithAsyncWrite, agz.WithAsyncReadWrite):
+        assert isinstance(memory, protocol)
+        assert not isinstance(5, protocol)
+    assert isinstance(agz.GzipEncoder().start(), agz.CodecOperation)
+
+
+def test_version() -> None:
+    assert agz.__version__ == importlib.metadata.version("agz")
+
+
+def test_the_package_is_typed() -> None:
+    files = importlib.resources.files("agz")
+    assert files.joinpath("py.typed").is_file()
+    assert files.joinpath("_agz.pyi").is_file()
+
+
+def test_the_sample_runs(tmp_path: Path) -> None:
+    typing_sample.main(tmp_path / "f.gz")
+
+
+def mypy(module: str, *args: object, folder: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", module, *map(str, args)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_sample_is_typed(tmp_path: Path) -> None:
+    sample = tmp_path / "sample.py"
+    sample.write_text(Path(typing_sample.__file__).read_text())
+    mypy("mypy", "--strict", "--cache-dir=cache", sample, folder=tmp_path)
+
+
+def test_the_stub_is_true(tmp_path: Path) -> None:
+    """What the stub of the extension says, is there; nor is there more."""
+    mypy("mypy.stubtest", "--ignore-disjoint-bases", "agz._agz", folder=tmp_path)
