@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
@@ -27,6 +27,12 @@ from ._places import Place
 _NEWLINE = {None: 3, "": 3, "\n": 0, "\r": 1, "\r\n": 2}
 
 DEFAULT_BATCH_HINT = 1024 * 1024
+
+
+def _ending(encoder: codecs.IncrementalEncoder) -> Callable[[], bytes]:
+    """What ends the text; nothing, no byte-order mark either, if none was begun."""
+    start = encoder.getstate()
+    return lambda: b"" if encoder.getstate() == start else encoder.encode("", True)
 
 
 class AsyncGzipTextFile(_agz.TextFile):
@@ -113,7 +119,7 @@ class AsyncGzipTextFile(_agz.TextFile):
             self._nonce = os.urandom(8)
         elif kind == "decoder":
             encoder = codecs.getincrementalencoder(self._encoding)(self._errors)
-            binary._tail = lambda: encoder.encode("", True)
+            binary._tail = _ending(encoder)
         if newline in ("\r", "\r\n"):
             written = newline
         elif newline is None and os.linesep != "\n":
@@ -170,7 +176,7 @@ class AsyncGzipTextFile(_agz.TextFile):
         self._forget(place.state)
         if place.skip:
             await self._skip(place.skip)
-        return offset if offset < 0 else position
+        return position if whence else offset
 
     async def tell(self) -> int:
         """The place of the next character, for seek().
