@@ -8,7 +8,7 @@ from pathlib import Path
 import agz
 import pytest
 
-SAMPLE = Path(__file__).with_name("typing_sample.py")
+SAMPLE = Path(__file__).with_name("typing_names.py")
 PACKAGE = Path(agz.__file__).parent
 
 
