@@ -75,6 +75,11 @@ static int seek_step(File *file, Call *call, PyObject **result)
 		rc = agzpy_settle(file);
 		if (rc != NEED_NOTHING)
 			return rc;
+		if (call->done == SEEK_CUR && call->goal < 0 &&
+		    -(uint64_t)call->goal > file->pos) {
+			PyErr_SetString(PyExc_OSError, "Negative seek in read mode");
+			return -1;
+		}
 		call->target = seek_target(file, call, file->pos);
 		call->stage = file->fault_raised       ? SEEK_RECOVERS
 		              : call->done == SEEK_END ? SEEK_TO_END
