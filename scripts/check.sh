@@ -41,7 +41,7 @@ every_engine() {
 }
 
 # Its warnings; what it makes of the tests shows under the sanitizers.
-clang() {
+by_clang() {
 	build_c clang clang -Dzlib-ng=enabled && test_c clang --suite rules
 }
 
@@ -64,6 +64,7 @@ only() {
 # One process, of some minutes: it runs beside all the others.
 nice python scripts/compat.py >$out/peer.log 2>&1 </dev/null &
 peer=$!
+trap 'kill $peer 2>/dev/null || :' EXIT
 peer_tests() {
 	local status=0
 	wait $peer || status=$?
@@ -73,7 +74,7 @@ peer_tests() {
 
 step 'lint' scripts/lint.sh
 step 'C, gcc, every engine' every_engine
-step 'C, clang' clang
+step 'C, clang' by_clang
 step 'C, clang, ASan and UBSan' sanitized
 step 'C, zlib alone' only zlib
 step 'C, zlib and libdeflate' only libdeflate
