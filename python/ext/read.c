@@ -100,16 +100,18 @@ static int large_to_cursor(File *file)
 int agzpy_settle(File *file)
 {
 	while (file->seeking || file->returning) {
-		if (!file->seeking) {
+		int back = !file->seeking;
+		if (back) {
 			file->returning = 0;
 			file->seeking = 1;
 			file->seek_target = file->return_to;
 		}
 		int rc = agzpy_seek_on(file);
-		if (rc == NEED_REWIND) {
-			file->returning =
-			        1; /* seek_on() has ended the seek; again after it */
-			return rc;
+		if (back && rc == NEED_REWIND)
+			file->returning = 1; /* again, when the source went back */
+		if (back && rc < 0 && !file->pushes && !file->fault_raised) {
+			PyErr_Clear(); /* a pipe: the seek that was cancelled stands */
+			rc = NEED_NOTHING;
 		}
 		if (rc != NEED_NOTHING)
 			return rc;

@@ -10,7 +10,10 @@ int agzpy_seek_on(File *file)
 	int rc = agz_reader_seek(file->reader, file->seek_target, &reached);
 	if (rc == AGZ_E_NOT_SEEKABLE) {
 		file->seeking = 0;
-		return NEED_REWIND;
+		if (file->pushes)
+			return NEED_REWIND;
+		PyErr_SetString(PyExc_OSError, "Underlying file is not seekable");
+		return -1;
 	}
 	/* From here on what was decoded ahead is gone. */
 	agz_cursor_clear(file->cursor);
@@ -200,8 +203,8 @@ PyObject *agzpy_file_seek(PyObject *self, PyObject *const *args, Py_ssize_t narg
 static int tell_step(File *file, Call *call, PyObject **result)
 {
 	(void)call;
-	if (file->state == FILE_READING && file->seeking && !file->returning) {
-		int rc = agzpy_seek_on(file);
+	if (file->state == FILE_READING && (file->seeking || file->returning)) {
+		int rc = agzpy_settle(file);
 		if (rc != NEED_NOTHING)
 			return rc;
 	}
