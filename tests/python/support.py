@@ -108,9 +108,15 @@ class Gate:
     def __init__(self, data: bytes = b"") -> None:
         self.data, self.pos, self.taken = data, 0, b""
         self.opened = asyncio.Event()
+        self.entered = asyncio.Event()  # set by each call that has to wait
+
+    async def _pass(self) -> None:
+        if not self.opened.is_set():
+            self.entered.set()
+        await self.opened.wait()
 
     async def read(self, size: int = -1) -> bytes:
-        await self.opened.wait()
+        await self._pass()
         piece = self.data[self.pos : self.pos + size]
         self.pos += len(piece)
         return piece
@@ -119,7 +125,7 @@ class Gate:
         return self.pos
 
     async def write(self, data: bytes) -> int:
-        await self.opened.wait()
+        await self._pass()
         self.taken += data
         return len(data)
 

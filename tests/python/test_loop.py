@@ -334,6 +334,7 @@ def test_a_cancelled_write_to_a_sink(run: Any) -> None:
                 task = await suspended(file.flush())
             else:
                 task = await suspended(file.write(bytearray(8 * SIZE)))
+            await sink.entered.wait()
             assert not task.done()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
