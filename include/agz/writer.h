@@ -51,8 +51,8 @@ typedef struct agz_writer_options {
 	const char *path; /* copied */
 	unsigned mode;    /* permissions of a new file, less the umask; 0: 0666 */
 	int fd;
-	int close_fd;        /* for AGZ_SINK_FD: finish closes it */
-	size_t chunk_nbytes; /* of input handed to the encoder at a time; 0: 256 KiB */
+	int close_fd; /* for AGZ_SINK_FD: finish closes it */
+	size_t chunk_nbytes; /* of input handed to a worker at a time, at least 4 KiB; 0: 256 KiB */
 	const agz_encoder_options *encoder; /* NULL: defaults; copied */
 } agz_writer_options;
 
@@ -74,6 +74,7 @@ AGZ_API int agz_writer_fd(const agz_writer *writer);
 /*
  * Accepts up to nbytes, copied; *accepted says how many. AGZ_OK if all, AGZ_WAIT if the
  * queue is full: call again with the rest after the wake-up. An error accepts nothing.
+ * (With AGZ_SINK_TAKE, take what there is before waiting: the queue may be full of it.)
  */
 AGZ_API int agz_writer_write(agz_writer *writer, const void *ptr, size_t nbytes,
                              size_t *accepted);

@@ -20,11 +20,10 @@
 
 #define FIRST_BLOCK_NBYTES ((size_t)64 * 1024)
 #define LAST_BLOCK_NBYTES  ((size_t)256 * 1024)
-#define INLINE_PUSH_NBYTES                                                               \
-	((size_t)16 * 1024) /* push(): decoded by the caller's thread */
-#define HUGE_NBYTES  ((size_t)4 * 1024 * 1024) /* of a result worth huge pages */
-#define PIECE_NBYTES ((size_t)1024 * 1024)     /* of a result, made in one turn */
-#define TURNS        4 /* pieces of work before other files' jobs get the thread */
+#define INLINE_NBYTES      ((size_t)16 * 1024) /* pushed, decoded by push() itself */
+#define HUGE_NBYTES        ((size_t)4 * 1024 * 1024) /* of a result worth huge pages */
+#define PIECE_NBYTES       ((size_t)1024 * 1024)     /* of a result, made in one turn */
+#define TURNS              4 /* pieces of work before other files get the thread */
 
 enum await { AWAIT_NOTHING, AWAIT_OPEN, AWAIT_BLOCK, AWAIT_INTO, AWAIT_SEEK, AWAIT_IDLE };
 
@@ -40,15 +39,15 @@ struct agz_reader {
 	int opened; /* AGZ_OK, AGZ_WAIT or the error */
 
 	agz_block *first, *last;
-	unsigned n_blocks, bound, n_taken;
+	unsigned n_blocks, bound;
+	bool begun;     /* a block was taken */
 	size_t skip;    /* bytes of `first` that are handed out already */
 	size_t in_ring; /* bytes, less those */
 	size_t block_nbytes;
 	uint64_t taken; /* stream offset of what is handed out next */
 	int verdict; /* what follows the ring: 0 (more), AGZ_END, AGZ_HUNGRY, an error */
 	bool told;   /* and the caller knows */
-	agz_fault
-	        cause; /* of a verdict, or of a source that did not open, that is an error */
+	agz_fault cause; /* of `verdict` or `opened`, where that is an error */
 	agz__counts counts;
 
 	struct {
@@ -84,6 +83,8 @@ static void ring_append(agz_reader *r, agz_block *block)
 	r->in_ring += block->nbytes;
 }
 
+/* Takes the first block out. From the second on, the reader keeps up to more blocks, and
+ * larger ones: for a caller who goes on taking, not for one who took a line. */
 static agz_block *ring_pop(agz_reader *r)
 {
 	agz_block *block = r->first;
@@ -92,6 +93,11 @@ static agz_block *ring_pop(agz_reader *r)
 	r->n_blocks--;
 	r->in_ring -= block->nbytes - r->skip;
 	r->skip = 0;
+	if (r->begun && r->bound < AGZ_READER_AHEAD)
+		r->bound++;
+	if (r->begun && r->block_nbytes < LAST_BLOCK_NBYTES)
+		r->block_nbytes *= 2;
+	r->begun = true;
 	return block;
 }
 
@@ -292,7 +298,12 @@ static void seek_done(agz_reader *r, int rc)
 
 static void seek(agz_reader *r)
 {
-	if (r->seek.rewind) {
+	/* The target may have changed while it was passed. */
+	if (r->seek.offset < r->taken && !agz__stream_seekable(&r->stream)) {
+		seek_done(r, AGZ_E_NOT_SEEKABLE);
+		return;
+	}
+	if (r->seek.rewind || r->seek.offset < r->taken) {
 		agz__unlock();
 		int rc = agz__stream_rewind(&r->stream);
 		agz__lock();
@@ -620,7 +631,6 @@ static int tell_verdict(agz_reader *r)
 	return r->verdict != 0 ? r->verdict : AGZ_WAIT;
 }
 
-/* The reader keeps up to more blocks, and larger ones, with a caller who takes them. */
 static agz_block *take_first(agz_reader *r)
 {
 	size_t skip = r->skip;
@@ -629,12 +639,6 @@ static agz_block *take_first(agz_reader *r)
 	r->taken += block->nbytes - skip;
 	if (skip > 0)
 		cut_front(block, skip);
-	if (++r->n_taken >= 2) {
-		if (r->bound < AGZ_READER_AHEAD)
-			r->bound++;
-		if (r->block_nbytes < LAST_BLOCK_NBYTES)
-			r->block_nbytes *= 2;
-	}
 	return block;
 }
 
@@ -693,7 +697,7 @@ int agz_reader_into(agz_reader *r, void *dst, size_t nbytes, size_t *got)
 	if (nbytes == 0)
 		return AGZ_OK;
 	if (dst == NULL)
-		return AGZ_E_ARGUMENT;
+		return refuse(r, AGZ_E_ARGUMENT);
 	begin(r);
 	if (r->opened < 0)
 		return finish(tell_fault(r));
@@ -763,6 +767,8 @@ int agz_reader_seek(agz_reader *r, uint64_t offset, uint64_t *reached)
 	if (r->seek.done) {
 		r->seek.active = false;
 		*reached = r->taken;
+		if (r->seek.rc == AGZ_E_NOT_SEEKABLE)
+			return finish(refuse(r, r->seek.rc));
 		return finish(r->seek.rc < 0 ? tell_fault(r) : AGZ_OK);
 	}
 	if (idle(r) && r->verdict == AGZ_HUNGRY && r->first == NULL)
@@ -787,7 +793,7 @@ int agz_reader_push(agz_reader *r, const void *ptr, size_t nbytes, int ends,
 	r->verdict = 0;
 	r->wanted = true;
 	/* An unlucky thread start is not lost: the next call tries again. */
-	if (nbytes <= INLINE_PUSH_NBYTES && !busy(r))
+	if (nbytes <= INLINE_NBYTES && !busy(r))
 		fill(r);
 	else
 		wait_for(r, AWAIT_NOTHING);

@@ -16,9 +16,9 @@
 
 #define FIRST_READ_NBYTES ((size_t)64 * 1024) /* what buffers start with, and double */
 #define LEAST_READ_NBYTES ((size_t)4 * 1024)  /* a file's size may be a lie: /proc */
-#define WHOLE_NBYTES                                                                     \
-	((size_t)1024 * 1024) /* made in one step, where all input is there */
-#define MAX_RATIO 1032        /* of deflate */
+#define WHOLE_NBYTES      ((size_t)1024 * 1024) /* made in one step, if all input is there */
+#define TURN_NBYTES       ((size_t)1024 * 1024) /* of input, for one call */
+#define MAX_RATIO         1032                  /* of deflate */
 
 static int fail(agz__stream *s, int code)
 {
@@ -212,9 +212,15 @@ static int end(agz__stream *s)
 	return AGZ_END;
 }
 
-static int corrupt(agz__stream *s, int code)
+/* Whatever the decoder or we failed at. */
+static int give_up(agz__stream *s, int code)
 {
-	s->fault = *agz_decoder_fault(s->decoder);
+	const agz_fault *fault =
+	        s->decoder != NULL ? agz_decoder_fault(s->decoder) : NULL;
+
+	if (fault == NULL || fault->code == 0)
+		return code; /* s->fault says it already */
+	s->fault = *fault;
 	s->fault.code = code;
 	s->fault.member += s->before.members;
 	s->fault.in_offset += s->before.in_nbytes;
@@ -224,7 +230,6 @@ static int corrupt(agz__stream *s, int code)
 	return code;
 }
 
-/* Copies the record of the member that just ended, its strings into one allocation. */
 /* A copy at *to, which moves on; NULL stays NULL, and an empty string is no NULL. */
 static const uint8_t *keep_string(uint8_t **to, const uint8_t *from, size_t nbytes)
 {
@@ -235,6 +240,7 @@ static const uint8_t *keep_string(uint8_t **to, const uint8_t *from, size_t nbyt
 	return memcpy(at, from, nbytes);
 }
 
+/* Copies the record of the member that just ended, its strings into one allocation. */
 static int keep_member(agz__stream *s)
 {
 	const agz_member *m = agz_decoder_member(s->decoder);
@@ -291,13 +297,15 @@ static int step(agz__stream *s, agz_output *out)
 	return rc;
 }
 
-/* `enter` failed: whoever looks at the answer finds the reader closed. */
+/* Much input that gives little, such as a million empty members, is left in between: other
+ * files have their turns. Where `enter` fails, whoever gets the answer finds out why. */
 int agz__stream_decode(agz__stream *s, agz_output *out)
 {
 	bool file = s->kind == AGZ_SOURCE_PATH || s->kind == AGZ_SOURCE_FD;
+	uint64_t from = agz__stream_counts(s).in_nbytes;
 	int rc;
 
-	for (;;) {
+	while (agz__stream_counts(s).in_nbytes - from < TURN_NBYTES) {
 		if (s->in.pos == s->in.nbytes && !s->ends) {
 			if (out->pos > 0 && (!file || s->source.live))
 				return file ? AGZ_WAIT : AGZ_HUNGRY;
@@ -308,25 +316,18 @@ int agz__stream_decode(agz__stream *s, agz_output *out)
 		rc = need_decoder(s);
 		if (rc == AGZ_WAIT)
 			continue;
-		if (rc == AGZ_END)
-			return end(s);
-		if (rc < 0)
-			return rc;
-		rc = step(s, out);
-		if (rc == AGZ_STREAM_DONE)
-			return end(s);
-		if (rc == AGZ_WAIT)
-			return AGZ_WAIT;
+		if (rc == AGZ_OK)
+			rc = step(s, out);
 		if (rc == AGZ_MEMBER_DONE)
 			rc = keep_member(s);
+		if (rc == AGZ_STREAM_DONE || rc == AGZ_END)
+			return end(s);
 		if (rc < 0)
-			return s->decoder != NULL &&
-			                       agz_decoder_fault(s->decoder)->code != 0
-			               ? corrupt(s, rc)
-			               : rc;
-		if (rc == AGZ_OUTPUT_FULL && out->pos == out->nbytes)
-			return AGZ_OUTPUT_FULL;
+			return give_up(s, rc);
+		if (rc == AGZ_WAIT || (rc == AGZ_OUTPUT_FULL && out->pos == out->nbytes))
+			return rc;
 	}
+	return AGZ_WAIT;
 }
 
 /* ---- the rest ------------------------------------------------------------------------ */

@@ -582,9 +582,8 @@ static agz_writer *new_writer(const agz_writer_options *o, const agz_encoder_opt
 	w->close_fd = o->close_fd != 0;
 	w->sink.fd = w->sink.bell.fd = w->sink.bell.write_fd = -1;
 	w->chunk_nbytes = o->chunk_nbytes != 0 ? o->chunk_nbytes : CHUNK_NBYTES;
-	if (w->chunk_nbytes < FIRST_BATCH_NBYTES)
-		w->chunk_nbytes =
-		        FIRST_BATCH_NBYTES; /* a hand-over for each byte is no use */
+	if (w->chunk_nbytes < FIRST_BATCH_NBYTES) /* a hand-over costs as much as these */
+		w->chunk_nbytes = FIRST_BATCH_NBYTES;
 	w->options = *e;
 	if (e->engine != NULL)
 		w->options.engine = strcpy(w->engine, e->engine);

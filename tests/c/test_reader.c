@@ -234,6 +234,32 @@ static void many_members(void **state)
 	free(gz.ptr);
 }
 
+/* Input that gives nothing is gone through in turns, and ends all the same. */
+static void empty_members(void **state)
+{
+	test_bytes one = test_gzip("", 0), gz = {0};
+	agz_reader_options o = options(AGZ_SOURCE_MEMORY);
+	uint64_t reached;
+
+	(void)state;
+	while (gz.nbytes < 3 * MIB)
+		test_add_bytes(&gz, &one);
+	o.memory = gz.ptr;
+	o.memory_nbytes = gz.nbytes;
+	agz_reader *r = open_with(&o);
+	expect(r, of_string(""), AGZ_END);
+	assert_int_equal(agz_reader_member_count(r), gz.nbytes / one.nbytes);
+	assert_int_equal(seek(r, UINT64_MAX, &reached), AGZ_OK);
+	assert_int_equal(reached, 0);
+	agz_reader_close(r);
+	r = open_file(gz.ptr, gz.nbytes);
+	expect(r, of_string(""), AGZ_END);
+	assert_int_equal(agz_reader_in_nbytes(r), gz.nbytes);
+	agz_reader_close(r);
+	free(one.ptr);
+	free(gz.ptr);
+}
+
 /* Short reads, of whatever length, are not ends. */
 static void short_reads(void **state)
 {
@@ -928,6 +954,21 @@ static void seek_superseded(void **state)
 	assert_int_equal(into(r, &byte, 1, &got), AGZ_OK);
 	assert_int_equal(byte, text.ptr[300000]);
 	agz_reader_close(r);
+
+	/* A new target that the job passes by before it hears of it. */
+	r = open_with(&o);
+	assert_int_equal(opened(r), AGZ_OK);
+	test_gate(true);
+	assert_int_equal(agz_reader_seek(r, 1000000, &reached), AGZ_WAIT);
+	test_wait_for(&test_sys.came);
+	assert_int_equal(agz_reader_seek(r, 100, &reached), AGZ_WAIT);
+	test_gate(false);
+	sem_post(&test_sys.go);
+	assert_int_equal(seek(r, 100, &reached), AGZ_OK);
+	assert_int_equal(reached, 100);
+	assert_int_equal(into(r, &byte, 1, &got), AGZ_OK);
+	assert_int_equal(byte, text.ptr[100]);
+	agz_reader_close(r);
 	free(text.ptr);
 	free(gz.ptr);
 }
@@ -1540,6 +1581,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        io_test(all_sizes),
 	        io_test(many_members),
+	        io_test(empty_members),
 	        io_test(short_reads),
 	        io_test(cut_at_each_byte),
 	        io_test(fault_says_where),
