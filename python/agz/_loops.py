@@ -25,8 +25,9 @@ _spare = [Waker()]
 
 def _keep(waker: Waker) -> None:
     """Keeps a waker that left its loop, unless there is one, or a file still names it."""
-    if not _spare and waker.files == 0:
+    if waker.files == 0:
         _spare.append(waker)
+        del _spare[1:]  # after, and not a look before: other threads have loops too
 
 
 def waker_for(loop: asyncio.AbstractEventLoop) -> Waker:
