@@ -15,7 +15,7 @@ extern "C" {
  * Threads that run the jobs of readers and writers: any number of files, each file's
  * jobs in order, one at a time. No thread ever waits on behalf of one file, with one
  * exception: a read or write of a descriptor that blocks (a FIFO, a terminal, a
- * slow disk) occupies its thread while it blocks. Such reads (all but regular files
+ * slow disk) occupies its thread while it blocks. Such calls (for all but regular files
  * and block devices) run on threads of their own, up to AGZ_POOL_BLOCKING, so that
  * they cannot starve the others.
  *
@@ -23,7 +23,8 @@ extern "C" {
  *
  * Fork: a child may go on using every pool, reader and writer. Its threads start anew.
  * A job that a thread was running in the parent at that moment is lost in the child:
- * its reader or writer fails there with AGZ_E_FORKED. The parent notices nothing.
+ * its reader or writer fails there with AGZ_E_FORKED. The parent notices nothing. A file
+ * that the child makes no call for is neither read nor written by it.
  */
 typedef struct agz_pool agz_pool;
 
