@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncGenerator
 from weakref import WeakKeyDictionary
 
@@ -21,13 +22,21 @@ _Lifeline = AsyncGenerator[None, None]
 _wakers: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Waker, _Lifeline]] = WeakKeyDictionary()
 
 _spare = [Waker()]
+_lock = threading.Lock()  # for both: loops run in several threads
 
 
 def _keep(waker: Waker) -> None:
     """Keeps a waker that left its loop, unless there is one, or a file still names it."""
-    if waker.files == 0:
+    if not _spare and waker.files == 0:
         _spare.append(waker)
-        del _spare[1:]  # after, and not a look before: other threads have loops too
+
+
+def _take() -> Waker:
+    """A waker for a loop that has none, after those of closed loops were taken back."""
+    with _lock:
+        for old in [one for one in _wakers if one.is_closed()]:
+            _keep(_wakers.pop(old)[0])
+        return _spare.pop() if _spare else Waker()
 
 
 def waker_for(loop: asyncio.AbstractEventLoop) -> Waker:
@@ -35,12 +44,11 @@ def waker_for(loop: asyncio.AbstractEventLoop) -> Waker:
     entry = _wakers.get(loop)
     if entry is not None:
         return entry[0]
-    for old in [one for one in _wakers if one.is_closed()]:
-        _keep(_wakers.pop(old)[0])
-    waker = _spare.pop() if _spare else Waker()
+    waker = _take()
     loop.add_reader(waker.fileno(), waker.dispatch)
     lifeline = _forget_at_end(waker)
-    _wakers[loop] = waker, lifeline
+    with _lock:
+        _wakers[loop] = waker, lifeline
     with contextlib.suppress(StopIteration):
         lifeline.asend(None).send(None)
     return waker
@@ -52,6 +60,8 @@ async def _forget_at_end(waker: Waker) -> _Lifeline:
     finally:
         # A file that is open still may be closed by another generator's `finally`.
         loop = asyncio.get_running_loop()
-        if waker.files == 0 and _wakers.pop(loop, None) is not None:
+        if waker.files == 0:
             loop.remove_reader(waker.fileno())
-            _keep(waker)
+            with _lock:
+                if _wakers.pop(loop, None) is not None:
+                    _keep(waker)
