@@ -171,10 +171,10 @@ def test_truncated_at_every_byte(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("cut", [1, 4, 8, 9, 1000, 30_000])
+@pytest.mark.parametrize("cut", [1, 8, 9, 30_000])
 def test_truncated_over_several_blocks(tmp_path: Path, run: Any, cut: int) -> None:
     """Where a whole-member engine refuses, what the stream engine decodes comes out."""
-    packed = gzip.compress(source_text(400_000), 6)[:-cut]
+    packed = gzip.compress(source_text(200_000), 6)[:-cut]
     want = decodable(packed)
     path = tmp_path / "f.gz"
 
@@ -535,7 +535,9 @@ def test_a_source_of_something_else(run: Any, wrong: Any) -> None:
 
 def test_an_error_of_the_sink_comes_through(run: Any) -> None:
     async def main() -> None:
-        for n in (0, 1, 2):
+        with pytest.raises(RuntimeError, match="sink"):
+            await agz.open(None, "wb", fileobj=Failing([], RuntimeError("sink"))).open()
+        for n in (1, 2, 3):
             error = RuntimeError("sink")
             file = await agz.open(None, "wb", fileobj=Failing([b""] * n, error)).open()
             with pytest.raises((RuntimeError, OSError)) as raised:

@@ -357,7 +357,7 @@ def test_seek_forward_writes_zeros(tmp_path: Path, run: Any) -> None:
             await file.write(b"c")
             assert await file.seek(300_000, 1) == 300_006 == await file.tell()
             await file.write(b"d")
-            with pytest.raises(OSError, match="negative seek"):
+            with pytest.raises(OSError, match="Negative seek"):
                 await file.seek(0)
             with pytest.raises(ValueError, match="end"):
                 await file.seek(0, 2)
@@ -395,18 +395,19 @@ def test_states(tmp_path: Path, run: Any) -> None:
     run(main())
 
 
-def test_an_exception_in_the_body_completes_nothing(tmp_path: Path, run: Any) -> None:
+@pytest.mark.parametrize("mode", ["wb", "wt"])
+def test_an_exception_in_the_body(tmp_path: Path, run: Any, mode: str) -> None:
+    """It comes through, and what was written before it is a whole file, as with gzip."""
     path = tmp_path / "f.gz"
 
     async def main() -> None:
-        async with agz.open(path, "wb") as file:
-            await file.write(b"part")
+        async with agz.open(path, mode) as file:
+            await file.write("part" if mode == "wt" else b"part")
             raise KeyError("body")
 
     with pytest.raises(KeyError, match="body"):
         run(main())
-    with pytest.raises(EOFError):
-        gzip.decompress(path.read_bytes() or b"\x1f\x8b")
+    assert gzip.decompress(path.read_bytes()) == b"part"
 
 
 def test_writelines_of_what_fails_in_the_middle(tmp_path: Path, run: Any) -> None:
@@ -455,25 +456,27 @@ def test_a_sink_may_take_a_part(run: Any, size: int) -> None:
 @pytest.mark.parametrize("answer", [0, None, True, -1, 10**9, "1"])
 def test_a_sink_that_gives_no_count(run: Any, answer: Any) -> None:
     class Wrong:
-        good = 0
+        def __init__(self, good: int) -> None:
+            self.good = good
 
         async def write(self, data: bytes) -> Any:
             self.good -= 1
             return len(data) if self.good >= 0 else answer
 
     async def main() -> None:
-        file = await agz.open(None, "wb", fileobj=Wrong()).open()
+        with pytest.raises(OSError, match=r"progress|count"):
+            await agz.open(None, "wb", fileobj=Wrong(0)).open()
+
+        file = await agz.open(None, "wb", fileobj=Wrong(1)).open()
         with pytest.raises(OSError, match=r"progress|count"):
             await fill(file)
-        with pytest.raises(OSError, match=r"broken|progress|count"):
+        with pytest.raises(OSError, match="broken"):
             await file.flush()
         with contextlib.suppress(OSError):  # it was told before
             await file.close()
         assert file.closed
 
-        sink = Wrong()
-        sink.good = 1  # for the header
-        file = await agz.open(None, "wb", fileobj=sink).open()
+        file = await agz.open(None, "wb", fileobj=Wrong(1)).open()
         await file.write(b"few")
         with pytest.raises(OSError, match=r"progress|count"):
             await file.close()
