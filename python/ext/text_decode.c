@@ -66,6 +66,8 @@ static size_t translate_newlines(char *dst, const char *src, size_t nbytes)
 /* A run of whole characters as a str. */
 PyObject *agzpy_text_run(Text *t, const char *ptr, size_t nbytes)
 {
+	if (nbytes == 0) /* ptr may be NULL then, at the end of the stream */
+		return Py_NewRef(t->state->empty_str);
 	see_newlines(t, ptr, nbytes);
 	if (!t->translate || memchr(ptr, '\r', nbytes) == NULL)
 		return agzpy_text_decode(t, ptr, nbytes);
