@@ -225,7 +225,8 @@ class AsyncGzipBinaryFile(_agz.File):
             raise refusal(self, "close")
         if not self._writes and self._source is None:
             try:
-                if self._state == "reading":
+                # On another loop than its own nothing can be waited for.
+                if self._state == "reading" and self._loop is asyncio.get_running_loop():
                     await self._stop()
             finally:
                 self._dispose(False)
