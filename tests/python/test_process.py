@@ -139,24 +139,29 @@ def test_a_loop_goes_with_its_last_file(path: Path, run: Any) -> None:
     assert loop() is None
 
 
-def test_a_file_outlives_its_loop(path: Path, run: Any) -> None:
-    """Whatever is done with it then, it is not a crash; it can be closed."""
-    files = []
+def test_a_file_outlives_its_loop(tmp_path: Path, run: Any) -> None:
+    """Nothing can be waited for on another loop, and that is an error; closing is none."""
+    with Fifo(tmp_path) as fifo:
+        (tmp_path / "text").mkdir()
+        with Fifo(tmp_path / "text") as other:
+            files: list[Any] = []
 
-    async def main() -> None:
-        for mode in ("rb", "rt"):
-            file: Any = await agz.open(path, mode).open()
-            await file.readline()
-            files.append(file)
+            async def main() -> None:
+                for path, mode in ((fifo.path, "rb"), (other.path, "rt")):
+                    file: Any = await agz.open(path, mode).open()
+                    task = await suspended(file.readline())
+                    task.cancel()
+                    files.append(file)
 
-    run(main())
+            async def later() -> None:
+                for file in files:
+                    with pytest.raises(RuntimeError, match="loop"):
+                        await file.readline()
+                    await file.close()
+                    assert file.closed
 
-    async def later() -> None:
-        for file in files:
-            await file.close()
-            assert file.closed
-
-    run(later())
+            run(main())
+            run(later())
 
 
 # ---- left behind --------------------------------------------------------------------------
