@@ -303,11 +303,12 @@ int agz__stream_decode(agz__stream *s, agz_output *out)
 {
 	bool file = s->kind == AGZ_SOURCE_PATH || s->kind == AGZ_SOURCE_FD;
 	uint64_t from = agz__stream_counts(s).in_nbytes;
+	size_t had = out->pos;
 	int rc;
 
 	while (agz__stream_counts(s).in_nbytes - from < TURN_NBYTES) {
 		if (s->in.pos == s->in.nbytes && !s->ends) {
-			if (out->pos > 0 && (!file || s->source.live))
+			if (out->pos > had && (!file || s->source.live))
 				return file ? AGZ_WAIT : AGZ_HUNGRY;
 			rc = refill(s);
 			if (rc != AGZ_OK)

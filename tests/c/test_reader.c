@@ -1028,6 +1028,33 @@ static void live(void **state)
 	agz_reader_close(r);
 }
 
+/* One call for more than a read gives: what came first does not pass for all. */
+static void into_live(void **state)
+{
+	test_bytes text = test_data(TEST_TEXT, 120000),
+	           gz = test_gzip(text.ptr, text.nbytes);
+	agz_reader_options o = options(AGZ_SOURCE_FD);
+	uint8_t *dst = malloc(text.nbytes);
+	size_t got;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], gz.ptr, gz.nbytes), gz.nbytes);
+	close(fds[1]);
+	o.fd = fds[0];
+	o.close_fd = 1;
+	o.chunk_nbytes = 9000;
+	agz_reader *r = open_with(&o);
+	assert_int_equal(into(r, dst, text.nbytes, &got), AGZ_OK);
+	assert_int_equal(got, text.nbytes);
+	assert_memory_equal(dst, text.ptr, got);
+	agz_reader_close(r);
+	free(dst);
+	free(text.ptr);
+	free(gz.ptr);
+}
+
 /* As many FIFOs as there are threads for them, and nobody writes: files are read all the
  * same; and all can be closed. */
 static void silent_fifos(void **state)
@@ -1602,6 +1629,7 @@ int main(void)
 	        io_test(seek_and_faults),
 	        io_test(seek_superseded),
 	        io_test(live),
+	        io_test(into_live),
 	        io_test(silent_fifos),
 	        io_test(nothing_is_eaten),
 	        io_test(close_at_each_call),
