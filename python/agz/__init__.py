@@ -11,15 +11,13 @@ The public names are those of aiogzip 2.0.0.
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from . import codec as codec
 from ._agz import version as __version__
 from ._arguments import Filename, check_mode
 from ._binary import AsyncGzipBinaryFile
-from ._engine import engine_info
 from ._errors import ConcurrentOperationError
-from ._streams import compress_chunks, decompress_chunks
 from ._text import AsyncGzipTextFile
 from ._types import (
     GZIP_FLAG_FCOMMENT,
@@ -29,17 +27,19 @@ from ._types import (
     GZIP_METHOD_DEFLATE,
     GZIP_OS_UNKNOWN,
     GZIP_WBITS,
-    EngineInfo,
-    GzipInfo,
-    GzipMemberInfo,
-    VerificationResult,
     WithAsyncRead,
     WithAsyncReadWrite,
     WithAsyncWrite,
     ZlibEngine,
 )
-from ._whole import inspect, read, verify, write
-from .codec import CodecOperation, GzipDecoder, GzipEncoder
+
+if TYPE_CHECKING:
+    from . import codec as codec
+    from ._engine import engine_info
+    from ._records import EngineInfo, GzipInfo, GzipMemberInfo, VerificationResult
+    from ._streams import compress_chunks, decompress_chunks
+    from ._whole import inspect, read, verify, write
+    from .codec import CodecOperation, GzipDecoder, GzipEncoder
 
 __all__ = [
     "__version__",
@@ -74,6 +74,34 @@ __all__ = [
     "verify",
     "write",
 ]
+
+# What files alone do not need is imported when it is first asked for.
+_HOMES = {
+    name: home
+    for home, names in {
+        "codec": ("CodecOperation", "GzipDecoder", "GzipEncoder"),
+        "_engine": ("engine_info",),
+        "_records": ("EngineInfo", "GzipInfo", "GzipMemberInfo", "VerificationResult"),
+        "_streams": ("compress_chunks", "decompress_chunks"),
+        "_whole": ("inspect", "read", "verify", "write"),
+    }.items()
+    for name in names
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "codec":
+        return import_module(".codec", __name__)
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "codec"})
+
 
 _TEXT_ONLY = ("encoding", "errors", "newline")
 

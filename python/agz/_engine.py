@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _agz
-from ._types import EngineInfo
+from ._records import EngineInfo
 
 
 def engine_info() -> EngineInfo:

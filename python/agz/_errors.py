@@ -6,7 +6,6 @@ guard of a file refuses.
 
 from __future__ import annotations
 
-import gzip
 import os
 from typing import TYPE_CHECKING
 
@@ -25,10 +24,6 @@ class ConcurrentOperationError(OSError):
     """Two operations overlap on a file that one task owns. The running one is unharmed."""
 
 
-class TruncatedGzipFile(gzip.BadGzipFile, EOFError):
-    """The stream ends before its end-of-stream marker."""
-
-
 def fault_error(code: int, sys: int, text: str, limit: int, file: File | None) -> BaseException:
     """The exception for a code of agz/error.h; `text` says what failed, and where."""
     if code == _SYSTEM:
@@ -41,7 +36,9 @@ def fault_error(code: int, sys: int, text: str, limit: int, file: File | None) -
     if code == _MEMBER_SIZE:
         return OSError("gzip member exceeds the 4 GiB limit of its ISIZE field (strict_size)")
     if _TRUNCATED <= code <= _FIRST_CORRUPT:
-        kind = TruncatedGzipFile if code == _TRUNCATED else gzip.BadGzipFile
+        from ._corrupt import BadGzipFile, TruncatedGzipFile
+
+        kind = TruncatedGzipFile if code == _TRUNCATED else BadGzipFile
         if file is None:
             return kind(text)
         error = kind(f"Error decompressing gzip data: {text}")

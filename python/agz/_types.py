@@ -1,8 +1,7 @@
-"""Records, protocols and constants of the public API."""
+"""Protocols and constants of the public API."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 GZIP_WBITS = 31
@@ -40,51 +39,3 @@ class WithAsyncReadWrite(Protocol):
     async def write(self, data: str | bytes) -> int: ...
 
     async def close(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class GzipMemberInfo:
-    """One member whose trailer was validated. Offsets and sizes are in bytes."""
-
-    index: int
-    compressed_offset: int
-    compressed_size: int
-    uncompressed_size: int
-    mtime: int
-    original_filename: str | None
-    comment: str | None
-    extra: bytes | None
-    flags: int
-    crc32: int
-    trailer_isize: int
-
-
-@dataclass(frozen=True, slots=True)
-class GzipInfo:
-    """A whole stream, validated: its members and its sizes in bytes."""
-
-    members: tuple[GzipMemberInfo, ...]
-    compressed_size: int
-    uncompressed_size: int
-
-    @property
-    def member_count(self) -> int:
-        return len(self.members)
-
-
-@dataclass(frozen=True, slots=True)
-class VerificationResult:
-    """A whole stream, validated: how many members, and its sizes in bytes."""
-
-    member_count: int
-    compressed_size: int
-    uncompressed_size: int
-
-
-@dataclass(frozen=True, slots=True)
-class EngineInfo:
-    """The engines in use, as names to read."""
-
-    compression: str
-    decompression: str
-    crc32: str = "stdlib-zlib"

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from ._arguments import DEFAULT_CHUNK_SIZE, DEFAULT_REWIND_CACHE_SIZE, Filename
 from ._binary import AsyncGzipBinaryFile
-from ._types import (
-    GzipInfo,
-    GzipMemberInfo,
-    VerificationResult,
-    WithAsyncRead,
-    WithAsyncReadWrite,
-    WithAsyncWrite,
-)
+from ._records import GzipInfo, GzipMemberInfo, VerificationResult
+from ._types import WithAsyncRead, WithAsyncReadWrite, WithAsyncWrite
 
 
 async def read(

@@ -24,7 +24,7 @@ from ._arguments import (
     header_name,
     mtime_now,
 )
-from ._types import GzipMemberInfo
+from ._records import GzipMemberInfo
 
 __all__ = ["CodecOperation", "GzipDecoder", "GzipEncoder"]
 
