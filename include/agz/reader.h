@@ -70,7 +70,7 @@ typedef struct agz_reader_options {
 		        0, NULL, 0, 0, 0, AGZ_NEWLINE_LF, 0, NULL                        \
 	}
 
-/* *reader is NULL on failure. */
+/* *reader is NULL on failure. AGZ_E_SYSTEM: no thread could be started; errno says why. */
 AGZ_API int agz_reader_open(const agz_reader_options *opts, agz_reader **reader);
 AGZ_API void agz_reader_close(agz_reader *reader);
 

@@ -62,6 +62,7 @@ typedef struct agz_writer_options {
 		        NULL, 0, -1, 0, 0, NULL                                          \
 	}
 
+/* As agz_reader_open(). */
 AGZ_API int agz_writer_open(const agz_writer_options *opts, agz_writer **writer);
 
 /* Frees it at any time, the sink closed if it is the writer's. Waits for nothing. */

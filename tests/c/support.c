@@ -22,6 +22,7 @@ union block {
 };
 
 static atomic_long left = -1;
+static atomic_bool once; /* and then no more */
 static atomic_bool failed;
 static atomic_long live;
 static atomic_size_t live_nbytes;
@@ -34,6 +35,8 @@ static bool must_fail(void)
 	while (n >= 0) {
 		if (n == 0) {
 			atomic_store(&failed, true);
+			if (atomic_load(&once))
+				atomic_store(&left, -1);
 			return true;
 		}
 		if (atomic_compare_exchange_weak(&left, &n, n - 1))
@@ -96,9 +99,17 @@ void test_fail_after(long n)
 	if (!installed)
 		agz_set_allocator(&allocator);
 	installed = true;
+	atomic_store(&once, false);
 	atomic_store(&left, n);
 	atomic_store(&failed, false);
 	atomic_store(&peak_nbytes, atomic_load(&live_nbytes));
+}
+
+void test_fail_at(long n)
+{
+	test_fail_after(-1);
+	atomic_store(&once, true);
+	atomic_store(&left, n - 1);
 }
 
 bool test_failed(void)

@@ -19,7 +19,10 @@
 /* The next n allocations succeed, all after them fail; -1: none fails. */
 void test_fail_after(long n);
 
-/* Whether one was made to fail since test_fail_after(). */
+/* The n-th alone fails, from 1 on. */
+void test_fail_at(long n);
+
+/* Whether one was made to fail since then. */
 bool test_failed(void);
 
 /* Blocks and bytes that are allocated now; the most bytes since test_fail_after(). */
