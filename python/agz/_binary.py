@@ -437,15 +437,26 @@ class AsyncGzipBinaryFile(_agz.File):
         elif need == _TURN:
             await asyncio.sleep(0)
         else:
-            assert self._source is not None
+            await self._back_to_start()
+
+    async def _back_to_start(self) -> None:
+        """Source and reader. Once the source has moved, so does the reader, however often that
+        is cancelled: it waits for a job of the worker and for nothing else."""
+        assert self._source is not None
+        try:
+            await self._source.rewind()
+        except BaseException:
+            if self._source.broken:
+                self._fail()
+            raise
+        cancelled: asyncio.CancelledError | None = None
+        while not self._aborting and not self._restart():
             try:
-                await self._source.rewind()
-            except BaseException:
-                if self._source.broken:
-                    self._fail()
-                raise
-            while not self._aborting and not self._restart():
                 await asyncio.sleep(0)
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
 
     async def _to_sink(self, doing: Coroutine[Any, Any, None], verb: str) -> None:
         """Waits for the user's sink. If that fails, nobody knows what the sink has."""

@@ -140,11 +140,9 @@ class Source(_End):
         if self._reading is None:
             self._reading = asyncio.ensure_future(self.fileobj.read(self._chunk_size))
         reading = self._reading
-        try:
-            await asyncio.wait([reading])
-        finally:
-            if reading.done():
-                self._reading = None
+        # Cancelled here, it stays for the next call, also if it had just come to its end.
+        await asyncio.wait([reading])
+        self._reading = None
         return reading.result()
 
     async def stop(self) -> None:

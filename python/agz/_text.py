@@ -172,10 +172,15 @@ class AsyncGzipTextFile(_agz.TextFile):
         if whence not in (0, 2):
             raise ValueError("Invalid whence value")
         place = Place(offset, None, 0) if offset >= 0 else Place.of_cookie(offset, self._nonce)
-        position = await binary.seek(place.offset, whence)
-        self._forget(place.state)
-        if place.skip:
-            await self._skip(place.skip)
+        before = binary._position
+        try:
+            position = await binary.seek(place.offset, whence)
+        except BaseException:
+            # One that is cancelled goes back, or had come to its end all the same.
+            if binary._position != before:
+                self._forget(place.state, place.skip)
+            raise
+        self._forget(place.state, place.skip)
         return position if whence else offset
 
     async def tell(self) -> int:

@@ -121,10 +121,14 @@ static int seek_step(File *file, Call *call, PyObject **result)
 	return *result == NULL ? -1 : NEED_NOTHING;
 }
 
-/* A seek that is cancelled goes back to where it came from, before anything else is done. */
+/*
+ * A seek that is cancelled goes back to where it came from, before anything else is done;
+ * also from the start, where a user's source was rewound to.
+ */
 static void seek_undo(File *file, Call *call)
 {
-	if (file->seeking) {
+	int rewound = file->pos == 0 && call->start > 0 && !file->fault_raised;
+	if (file->seeking || rewound) {
 		file->returning = 1;
 		file->return_to = call->start;
 		file->pos = call->start;

@@ -126,16 +126,21 @@ static PyObject *text_bind(PyObject *self, PyObject *args)
 }
 
 /*
- * _forget(state): after the File moved elsewhere, what was decoded ahead is gone; the
- * decoder starts anew, or in a state that _place gave.
+ * _forget(state, skip): after the File moved elsewhere, what was decoded ahead is gone; the
+ * decoder starts anew, or in a state that _place gave, and so many bytes of UTF-8 before.
  */
-static PyObject *text_forget(PyObject *self, PyObject *state)
+static PyObject *text_forget(PyObject *self, PyObject *args)
 {
 	Text *t = (Text *)self;
+	PyObject *state;
+	Py_ssize_t skip;
+	if (!PyArg_ParseTuple(args, "On:_forget", &state, &skip))
+		return NULL;
 	t->decoder_ended = 0;
 	if (t->decoder == NULL)
 		Py_RETURN_NONE;
 	agz_cursor_clear(t->cursor);
+	t->to_skip = skip > 0 ? (size_t)skip : 0;
 	if (PyList_SetSlice(t->spans, 0, PyList_GET_SIZE(t->spans), NULL) < 0)
 		return NULL;
 	if (state == Py_None)
@@ -166,7 +171,8 @@ static PyObject *text_get_place(PyObject *self, void *unused)
 	PyObject *state = agzpy_text_state(t);
 	if (state == NULL)
 		return NULL;
-	return Py_BuildValue("KNi", (unsigned long long)t->file->pos, state, 0);
+	return Py_BuildValue("KNn", (unsigned long long)t->file->pos, state,
+	                     (Py_ssize_t)t->to_skip);
 }
 
 static PyObject *text_get_newlines(PyObject *self, void *unused)
@@ -269,8 +275,7 @@ static PyMethodDef text_methods[] = {
         FAST(writelines, text_writelines,
              "writelines($self, lines)\n--\n\nWrite each str of an iterable."),
         {"_bind", text_bind, METH_VARARGS, NULL},
-        {"_forget", text_forget, METH_O, NULL},
-        {"_skip", agzpy_text_skip, METH_O, NULL},
+        {"_forget", text_forget, METH_VARARGS, NULL},
         {NULL, NULL, 0, NULL},
 };
 

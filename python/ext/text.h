@@ -27,6 +27,7 @@ typedef struct Text {
 	agz_cursor *cursor; /* TEXT_DECODER: what is decoded, as UTF-8 */
 	PyObject *decoder;  /* TEXT_DECODER, reading */
 	int decoder_ended;
+	size_t to_skip;    /* bytes of UTF-8 to leave out of what is decoded next */
 	PyObject *spans;   /* TEXT_DECODER: where the characters in `cursor` come from, a
 	                            list of (byte offset, decoder state, bytes of UTF-8) */
 	PyObject *encoder; /* TEXT_DECODER, writing */
@@ -73,8 +74,5 @@ PyObject *agzpy_text_readline(PyObject *self, PyObject *const *args, Py_ssize_t 
 PyObject *agzpy_text_readlines(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                PyObject *kwnames);
 PyObject *agzpy_text_anext(PyObject *self);
-
-/* _skip(n): leaves out n bytes of the own cursor's UTF-8, decoding them first. */
-PyObject *agzpy_text_skip(PyObject *self, PyObject *count);
 
 #endif

@@ -127,6 +127,20 @@ int agzpy_text_prune(Text *t)
 	return PyList_SetSlice(t->spans, 0, i, NULL);
 }
 
+/* Leaves out of new UTF-8 what a seek has put behind its place; steals the reference. */
+static PyObject *skip_some(Text *t, PyObject *bytes)
+{
+	size_t nbytes = (size_t)PyBytes_GET_SIZE(bytes);
+	size_t skipped = t->to_skip < nbytes ? t->to_skip : nbytes;
+	if (skipped == 0)
+		return bytes;
+	t->to_skip -= skipped;
+	PyObject *rest = PyBytes_FromStringAndSize(PyBytes_AS_STRING(bytes) + skipped,
+	                                           (Py_ssize_t)(nbytes - skipped));
+	Py_DECREF(bytes);
+	return rest;
+}
+
 /* A str, as UTF-8 behind the own cursor; the File is at its first byte still. */
 static int append_str(Text *t, PyObject *str, PyObject *state_before)
 {
@@ -145,7 +159,10 @@ static int append_str(Text *t, PyObject *str, PyObject *state_before)
 		Py_DECREF(bytes);
 		return -1;
 	}
-	block = agzpy_block(bytes, nbytes);
+	bytes = skip_some(t, bytes);
+	if (bytes == NULL)
+		return -1;
+	block = agzpy_block(bytes, (size_t)PyBytes_GET_SIZE(bytes));
 	if (block == NULL)
 		return -1;
 	agz_cursor_append(t->cursor, block);

@@ -405,31 +405,3 @@ PyObject *agzpy_text_anext(PyObject *self)
 	}
 	return reading_call(t, anext_step, -1);
 }
-
-/* _skip(n): leaves out n bytes of the own cursor's UTF-8, decoding them first. */
-static int skip_step(File *file, Call *call, PyObject **result)
-{
-	Text *t = (Text *)call->owner;
-	int rc = agzpy_settle(file);
-	while (rc == NEED_NOTHING && agz_cursor_nbytes(t->cursor) < (size_t)call->size) {
-		rc = agzpy_text_pull(t);
-		if (rc == AT_FAULT)
-			return agzpy_raise_fault(file);
-	}
-	if (rc != NEED_NOTHING && rc != AT_END)
-		return rc;
-	(void)agz_cursor_skip(t->cursor, (size_t)call->size);
-	*result = Py_NewRef(Py_None);
-	return NEED_NOTHING;
-}
-
-PyObject *agzpy_text_skip(PyObject *self, PyObject *count)
-{
-	Py_ssize_t n = PyLong_AsSsize_t(count);
-	if (n < 0 || ((Text *)self)->cursor == NULL) {
-		if (!PyErr_Occurred())
-			PyErr_SetString(PyExc_ValueError, "nothing to leave out");
-		return NULL;
-	}
-	return reading_call((Text *)self, skip_step, n);
-}

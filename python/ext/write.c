@@ -168,6 +168,16 @@ static int write_step(File *file, Call *call, PyObject **result)
 	return *result == NULL ? -1 : NEED_NOTHING;
 }
 
+/*
+ * A write to a user's sink counts when that has taken it. One that is cancelled while the
+ * worker still has it goes to the sink later, and counts from now on.
+ */
+static void write_undo(File *file, Call *call)
+{
+	if (file->running != NULL && file->pushes && call->stage == WRITE_PASSES_ON)
+		file->pos += (uint64_t)call->view.len;
+}
+
 /* The bytes of any buffer; one that is not contiguous is copied. */
 static int fill_bytes(Call *call, PyObject *data)
 {
@@ -196,6 +206,7 @@ PyObject *agzpy_write(File *file, PyObject *owner, PyObject *data,
                       int (*fill)(Call *call, PyObject *item))
 {
 	Call call = {.step = write_step,
+	             .undo = write_undo,
 	             .wants = FILE_WRITING,
 	             .fill = fill,
 	             .verb = "write",

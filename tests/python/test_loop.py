@@ -17,7 +17,7 @@ from typing import Any
 
 import agz
 import pytest
-from support import Fifo, Gate, Pieces, cancelled_at, source_text, suspended
+from support import Collect, Fifo, Gate, Pieces, Seekable, cancelled_at, source_text, suspended
 
 LINES = [b"%d %s\n" % (i, b"x" * (i * 7 % 90)) for i in range(3000)]
 DATA = b"".join(LINES)
@@ -222,6 +222,88 @@ def test_a_source_that_cannot_say_where_it_is(run: Any, name: str) -> None:
     run(cancel_each(make, READS[name]))
 
 
+def test_cancelled_when_the_source_has_just_given(run: Any) -> None:
+    """Its read() is over, and the call that waits for it not yet woken."""
+
+    class Last:
+        """Nothing but read(); a gift of data cancels the task that asked."""
+
+        def __init__(self) -> None:
+            self.at, self.task = 0, asyncio.current_task()
+
+        async def read(self, size: int = -1) -> bytes:
+            piece = PACKED[self.at : self.at + 5000]
+            self.at += len(piece)
+            if self.task is not None:
+                asked, self.task = self.task, None
+                this = asyncio.current_task()
+                assert this is not None
+                this.add_done_callback(lambda _: asked.cancel())
+            return piece
+
+    async def main() -> None:
+        source = Last()
+        async with agz.open(None, fileobj=source) as file:
+            for _ in range(3):
+                task = asyncio.create_task(file.read())
+                source.task = task
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            assert await file.read() == DATA
+
+    run(main())
+
+
+@pytest.mark.parametrize("target", [0, 70_000])
+@pytest.mark.parametrize("n", range(1, 6))
+def test_a_cancelled_seek_whose_source_is_back_already(run: Any, n: int, target: int) -> None:
+    """The reader follows it, before anything else, though a worker lets that wait."""
+
+    class Busy(agz.AsyncGzipBinaryFile):
+        refusals = 3
+
+        def _restart(self) -> bool:
+            self.refusals -= 1
+            return self.refusals < 0 and super()._restart()
+
+    async def main() -> None:
+        async with Busy(None, fileobj=Pieces(PACKED, 2000)) as file:
+            assert await file.seek(100_000) == 100_000
+            cancelled, _ = await cancelled_at(lambda: file.seek(target), n)
+            at = await file.tell()
+            assert at == (100_000 if cancelled else target)
+            assert await file.read() == DATA[at:]
+
+    run(main())
+
+
+def test_a_cancelled_seek_in_decoded_text(run: Any) -> None:
+    """To a place within what the decoder makes of some bytes: it is there, or where it was."""
+    text = DATA.decode()
+
+    async def main() -> None:
+        n, cancelled = 0, True
+        while cancelled:
+            n += 1
+            source = Seekable(gzip.compress(text.encode("utf-16")), 2000)
+            async with agz.open(None, "rt", fileobj=source, encoding="utf-16") as file:
+                places = {}
+                at = 0
+                for size in (1, 50_000, 7):
+                    at += len(await file.read(size))
+                    places[await file.tell()] = at
+                _, target, before = places
+                cancelled, _ = await cancelled_at(lambda file=file, to=target: file.seek(to), n)
+                reached = await file.tell()
+                assert reached == target or (cancelled and reached == before)
+                assert await file.read() == text[places[reached] :]
+                await file.seek(target)
+                assert await file.read() == text[places[target] :]
+        assert n > 1
+
+    run(main())
+
+
 # ---- cancelled writes ---------------------------------------------------------------------
 
 # A writer takes four of these before it has to wait, and the worker cannot be done with one.
@@ -347,6 +429,29 @@ def test_a_cancelled_write_to_a_sink(run: Any) -> None:
                 await file.close()
             assert file.closed
             assert zlib.decompressobj(31).decompress(sink.taken) == b"before"
+
+    run(main())
+
+
+def test_a_write_cancelled_before_the_sink_gets_it(run: Any) -> None:
+    """While the worker has it: it is written, and counts."""
+
+    async def main() -> None:
+        n, cancelled = 0, True
+        while cancelled:
+            n += 1
+            sink = Collect()
+            file = await agz.open(None, "wb", fileobj=sink, compresslevel=1).open()
+            cancelled, _ = await cancelled_at(lambda file=file: file.write(NOISE[0]), n)
+            if file._state == "broken":
+                await asyncio.wait([asyncio.ensure_future(file.close())])
+                continue
+            accepted = await file.tell()
+            assert accepted in (0, SIZE)
+            assert await file.write(b"more") == 4
+            assert await file.tell() == accepted + 4
+            await file.close()
+            assert gzip.decompress(sink.data) == NOISE[0][:accepted] + b"more"
 
     run(main())
 
