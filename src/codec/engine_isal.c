@@ -297,8 +297,10 @@ static const struct agz__inflater inflater = {
  */
 struct deflater {
 	struct isal_zstream isal;
-	bool flushed;        /* the flush asked for is made; it may wait in that buffer */
-	uint8_t level_buf[]; /* its size depends on the level */
+	bool flushed; /* the flush asked for is made; it may wait in that buffer */
+	/* Its size depends on the level. It is an array of structs to ISA-L, which finds
+	 * matches before the data's start if it is not aligned as they are. */
+	_Alignas(max_align_t) uint8_t level_buf[];
 };
 
 /*

@@ -415,6 +415,57 @@ static void header_first(void **state)
 	test_drop(&gzip);
 }
 
+/* Before each block of memory lies what the data are made of. */
+#define LEAD_NBYTES 65536
+
+static void *behind_data(size_t nbytes)
+{
+	uint8_t *ptr = malloc(LEAD_NBYTES + nbytes);
+
+	if (ptr == NULL)
+		return NULL;
+	memset(ptr, 'b', LEAD_NBYTES);
+	return ptr + LEAD_NBYTES;
+}
+
+static void free_behind_data(void *ptr)
+{
+	if (ptr != NULL)
+		free((uint8_t *)ptr - LEAD_NBYTES);
+}
+
+/* A flush after so few bytes that an engine has no history yet: what follows must not be
+ * found in what lies before the engine's memory. */
+static void first_flush(void **state)
+{
+	const agz_allocator allocator = {behind_data, NULL, free_behind_data};
+	test_bytes data = {NULL, 0, 0};
+
+	(void)state;
+	test_add_fill(&data, 'b', 200);
+	data.ptr[0] = data.ptr[1] = data.ptr[2] = 'a';
+	agz_set_allocator(&allocator);
+	for (size_t i = 0; i < N_ENGINES * 10; i++) {
+		for (size_t first = 1; first < 4; first++) {
+			test_bytes gzip = {NULL, 0, 0};
+			agz_encoder *e = new_encoder(engines[i / 10], (int)i % 10, 0);
+
+			if (e == NULL)
+				continue;
+			drive(e, data.ptr, first, 1000, AGZ_SYNC_FLUSH, &gzip);
+			drive(e, data.ptr + first, data.nbytes - first, 1000, AGZ_RUN,
+			      &gzip);
+			drive(e, NULL, 0, 1000, AGZ_SYNC_FLUSH, &gzip);
+			drive(e, NULL, 0, 1000, AGZ_FINISH, &gzip);
+			check_decodes(&gzip, &data);
+			agz_encoder_free(e);
+			test_drop(&gzip);
+		}
+	}
+	agz_set_allocator(NULL);
+	test_drop(&data);
+}
+
 static void wrong_options(void **state)
 {
 	agz_encoder_options o = AGZ_ENCODER_OPTIONS_INIT;
@@ -532,6 +583,7 @@ int main(void)
 	        cmocka_unit_test(flushed_is_decodable),
 	        cmocka_unit_test(each_engine),
 	        cmocka_unit_test(odd_orders),
+	        cmocka_unit_test(first_flush),
 	        cmocka_unit_test(strict_size),
 	        cmocka_unit_test(no_memory),
 	};
