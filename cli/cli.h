@@ -2,7 +2,8 @@
  * cli.h - what the verbs of the command share. The command stands on the public
  * headers alone: it is also the largest example of how to use them.
  *
- *   main.c      options, the table of verbs, exit status
+ *   main.c      start, exit status
+ *   options.c   the tables of verbs and options
  *   work.c      drives the files, one after another or several at once, over poll(2)
  *   input.c     opens what is named, and says which of gzip's refusals applies
  *   output.c    a file that appears under its name only when it is complete
@@ -70,8 +71,8 @@ struct cli {
 	int no_name;
 	int fast;
 	int level;
-	unsigned threads; /* 0: the library's default, and one file at a time */
-	int stuck; /* a job may wait for ever, for input that nobody needs any more */
+	int threads; /* 0: the library's default, and one file at a time */
+	int stuck;   /* a job may wait for ever, for input that nobody needs any more */
 	agz_pool *pool;
 	agz_waker *waker;
 };
@@ -101,6 +102,10 @@ struct work {
 	size_t buf_nbytes;
 	size_t buf_pos;
 };
+
+/* options.c: 0 and *cli, or an errno. Leaves the program after --help, --version, and a
+ * message about wrong usage, unless `flags`, which are those of argp_parse(), forbid it. */
+int options_parse(struct cli *cli, int argc, char **argv, unsigned flags);
 
 /* work.c */
 int work_run_all(struct cli *cli);

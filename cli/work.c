@@ -54,7 +54,7 @@ static void collect(struct cli *cli, int wait)
 int work_run_all(struct cli *cli)
 {
 	/* What goes to one place goes there in order. */
-	int n_slots = cli->threads > 1 && cli->output == NULL ? (int)cli->threads : 1;
+	int n_slots = cli->threads > 1 && cli->output == NULL ? cli->threads : 1;
 	struct work *slots = calloc((size_t)n_slots, sizeof(*slots));
 	if (slots == NULL) {
 		say(NULL, agz_error_message(AGZ_E_NOMEM));

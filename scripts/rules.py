@@ -132,12 +132,13 @@ def listed() -> Iterator[str]:
         "cli": ["cli/*.c"],
         "python": ["python/ext/*.c", "python/agz/*.py", "python/agz/*.pyi"],
         "tests/c": ["tests/c/*.c"],
+        "tests/fuzz": ["tests/fuzz/*.c"],
         "examples/c": ["examples/c/*.c"],
     }.items():
         text = (ROOT / build / "meson.build").read_text()
         for path in sorted(path for pattern in patterns for path in ROOT.glob(pattern)):
             # A test program goes by what follows test_.
-            name = path.stem.removeprefix("test_") if build == "tests/c" else path.name
+            name = path.stem.removeprefix("test_") if "tests" in build else path.name
             if not re.search(rf"['/]{re.escape(name)}(\.c)?'", text):
                 yield f"{build}/meson.build: does not list {path.relative_to(ROOT)}"
 
