@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import AsyncGenerator
 from weakref import WeakKeyDictionary
@@ -23,6 +24,16 @@ _wakers: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Waker, _Lifeline]] =
 
 _spare = [Waker()]
 _lock = threading.Lock()  # for both: loops run in several threads
+
+
+def _unlock() -> None:
+    """In a child of fork: the thread that held the lock is not there."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 
 def _keep(waker: Waker) -> None:

@@ -157,16 +157,23 @@ static PyObject *waker_dispatch(PyObject *self, PyObject *unused)
 	(void)unused;
 	Waker *w = (Waker *)self;
 	agz_waker_clear(w->waker);
+	PyObject *type = NULL, *value = NULL, *traceback = NULL;
 	File *file;
 	while ((file = agz_waker_next(w->waker)) != NULL) {
 		Py_INCREF(file);
 		int rc = resume(w->state, file);
 		Py_DECREF(file);
-		/* One waiter's error must not cost the others their wake-up. */
-		if (rc < 0)
+		/* One waiter's error, or a signal that raises, must not cost the others their
+		 * wake-up; the loop gets it when all have had theirs. */
+		if (rc < 0 && type == NULL)
+			PyErr_Fetch(&type, &value, &traceback);
+		else if (rc < 0)
 			PyErr_WriteUnraisable(self);
 	}
-	Py_RETURN_NONE;
+	if (type == NULL)
+		Py_RETURN_NONE;
+	PyErr_Restore(type, value, traceback);
+	return NULL;
 }
 
 static PyMethodDef waker_methods[] = {

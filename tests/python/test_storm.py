@@ -43,9 +43,10 @@ class Silent(Pieces):
 class Storm:
     """What is left of the tasks, and what became of those that were started."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, tasks: int, must: set[str]) -> None:
+        """It goes on until each of the calls that `must` be has been cancelled once."""
         self.draw = random.Random(seed)
-        self.left = TASKS
+        self.left, self.must = tasks, must
         self.ended: Counter[str] = Counter()
         self.cancelled: Counter[str] = Counter()
 
@@ -437,7 +438,7 @@ async def chunks(storm: Storm, folder: Path) -> None:
 
 # ---- the storm ----------------------------------------------------------------------------
 
-# Each of these can be suspended: the storm goes on until it has been cancelled once.
+# Each of these can be suspended.
 MUST_WAIT = {
     *("open", "read", "read1", "readinto", "peek", "readline", "readlines", "async for"),
     *("iter_batches", "seek", "write", "writelines", "flush", "agz.read", "agz.write"),
@@ -450,7 +451,7 @@ async def weather(storm: Storm, folder: Path) -> None:
     kinds = [a_reader, a_reader, a_writer, a_writer, whole_files, chunks]
 
     async def worker() -> None:
-        while storm.left > 0 or not set(storm.cancelled) >= MUST_WAIT:
+        while storm.left > 0 or not set(storm.cancelled) >= storm.must:
             await storm.draw.choice(kinds)(storm, folder)
 
     await asyncio.gather(*[worker() for _ in range(AT_ONCE)])
@@ -464,7 +465,7 @@ def threads() -> int:
 def test_a_storm(tmp_path: Path, run: Any) -> None:
     """Descriptors and objects are counted by the ledger, which every test is under."""
     before = threads()
-    storm = Storm(SEED)
+    storm = Storm(SEED, TASKS, MUST_WAIT)
     run(weather(storm, tmp_path))
     assert set(storm.ended) == MUST_WAIT | NEED_NOT
     assert threads() <= max(before, 1 + agz._agz.threads())
