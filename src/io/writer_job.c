@@ -200,19 +200,21 @@ void agz__writer_encode(agz_writer *w)
 	agz__span *s = w->current;
 	bool borrowed = s->capacity == 0;
 	agz_input in = {s->ptr, s->nbytes, s->pos};
+	size_t nbytes = s->nbytes;
 
 	agz__unlock();
 	if (borrowed && in.nbytes - in.pos > WINDOW_NBYTES)
 		in.nbytes = in.pos + WINDOW_NBYTES;
 	int rc = encode(w, &in, AGZ_RUN, borrowed);
-	if (rc == AGZ_OK && w->kind == AGZ_SINK_TAKE && in.pos == s->nbytes)
+	/* From here on a borrowed span may be gone, if the writer was closed. */
+	if (rc == AGZ_OK && w->kind == AGZ_SINK_TAKE && in.pos == nbytes)
 		rc = emit(
 		        w); /* the sink gets what a write made, not what fills a block */
 	int sys = errno;
 	agz__lock();
 	publish(w, rc, sys);
 	if (w->closed)
-		return; /* a borrowed span may be gone */
+		return;
 	w->encoded += in.pos - s->pos;
 	s->pos = in.pos;
 	if (rc != AGZ_OK || s->pos < s->nbytes)
