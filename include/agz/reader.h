@@ -99,8 +99,9 @@ AGZ_API int agz_reader_take(agz_reader *reader, agz_block **block);
  * Decodes straight into dst: what take() would hand out next, up to nbytes. The first
  * call starts it; calls that follow with the same dst and nbytes ask for the result:
  * AGZ_WAIT, AGZ_HUNGRY (pushed sources), or AGZ_OK and *got. Fewer than nbytes means
- * that the stream's end or a fault comes next, and the next take() says which. dst is
- * written to until AGZ_OK was answered or agz_reader_close() has returned.
+ * that the stream's end or a fault comes next, also one that was told already, and the
+ * next take() says which. dst is written to until AGZ_OK was answered or
+ * agz_reader_close() has returned.
  */
 AGZ_API int agz_reader_into(agz_reader *reader, void *dst, size_t nbytes, size_t *got);
 

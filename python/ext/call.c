@@ -87,27 +87,36 @@ static Ready *ready_for(File *file)
 	return r;
 }
 
-PyObject *agzpy_ready(File *file, PyObject *value)
+/* Gives r its answer: a value, which is taken over, or NULL and the exception set. */
+static PyObject *fill_ready(Ready *r, File *file, PyObject *value)
 {
-	PyObject *error = NULL;
 	if (value == NULL) {
 		PyObject *type, *traceback;
-		PyErr_Fetch(&type, &error, &traceback);
-		PyErr_NormalizeException(&type, &error, &traceback);
+		PyErr_Fetch(&type, &r->error, &traceback);
+		PyErr_NormalizeException(&type, &r->error, &traceback);
 		Py_XDECREF(type);
 		Py_XDECREF(traceback);
 	}
+	r->value = value;
+	r->file = value != NULL && r == file->ready ? file : NULL;
+	r->pause = value != NULL && agzpy_turn_is_due(file->waker);
+	return (PyObject *)r;
+}
+
+PyObject *agzpy_ready(File *file, PyObject *value)
+{
+	PyObject *type, *error, *traceback;
+	PyErr_Fetch(&type, &error, &traceback);
 	Ready *r = ready_for(file);
 	if (r == NULL) {
 		Py_XDECREF(value);
+		Py_XDECREF(type);
 		Py_XDECREF(error);
+		Py_XDECREF(traceback);
 		return NULL;
 	}
-	r->value = value;
-	r->error = error;
-	r->file = value != NULL ? file : NULL;
-	r->pause = value != NULL && agzpy_turn_is_due(file->waker);
-	return (PyObject *)r;
+	PyErr_Restore(type, error, traceback);
+	return fill_ready(r, file, value);
 }
 
 typedef struct Operation {
@@ -176,6 +185,12 @@ PyObject *agzpy_answer(File *file, Call *call)
 	    Py_REFCNT(file->ready) == 1)
 		agzpy_give_back(file);
 	file->undo = NULL;
+	/* Had first: what the step has done could not be taken back for want of it. */
+	Ready *ready = ready_for(file);
+	if (ready == NULL) {
+		call_clear(call);
+		return NULL;
+	}
 	int rc = agzpy_guard(file, call->wants, call->verb);
 	if (rc == 0) {
 		agzpy_begin(file, call);
@@ -188,13 +203,15 @@ PyObject *agzpy_answer(File *file, Call *call)
 			undo(file, call);
 			PyErr_Restore(type, value, traceback);
 		}
-		if (rc > 0)
+		if (rc > 0) {
+			Py_DECREF(ready);
 			return answer_later(file, call);
+		}
 		file->undo = call->cursor;
 		file->undo_pos = call->start;
 	}
 	call_clear(call);
-	return agzpy_ready(file, rc < 0 ? NULL : result);
+	return fill_ready(ready, file, rc < 0 ? NULL : result);
 }
 
 /* ---- Operation: a call that has to wait ------------------------------------------------ */
@@ -235,8 +252,11 @@ static PyObject *operation_undo(PyObject *self, PyObject *unused)
 {
 	(void)unused;
 	Operation *op = (Operation *)self;
-	if (op->file->state == op->call.wants)
+	if (op->file->state == op->call.wants) {
 		undo(op->file, &op->call);
+		if (op->call.large && op->result != NULL)
+			(void)agzpy_lost(op->file, op->call.start);
+	}
 	Py_RETURN_NONE;
 }
 

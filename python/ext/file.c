@@ -67,6 +67,14 @@ static int is_new(File *file)
 	return 0;
 }
 
+/* Raises why nothing was opened: there is no fault to ask. Returns NULL. */
+static PyObject *not_opened(File *file, int code, int sys)
+{
+	agz_fault fault = {.code = code, .sys = code == AGZ_E_SYSTEM ? sys : 0};
+	agzpy_raise(file->state_of_module, code, &fault, (PyObject *)file);
+	return NULL;
+}
+
 static PyObject *file_open_reader(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {"waker",   "path",  "chunk_nbytes", "max_out_nbytes",
@@ -101,10 +109,8 @@ static PyObject *file_open_reader(PyObject *self, PyObject *args, PyObject *kwar
 		rc = agz_cursor_new(opts.newline, &file->cursor);
 	if (rc == AGZ_OK)
 		rc = agz_reader_open(&opts, &file->reader);
-	if (rc < 0) {
-		agzpy_raise(file->state_of_module, rc, NULL, self);
-		return NULL;
-	}
+	if (rc < 0)
+		return not_opened(file, rc, errno);
 	file->waker->files++;
 	file->pushes = path == Py_None;
 	file->fault_raised = 0;
@@ -145,10 +151,8 @@ static PyObject *file_open_writer(PyObject *self, PyObject *args, PyObject *kwar
 	opts.create = (enum agz_create)create;
 	opts.chunk_nbytes = (size_t)chunk_nbytes;
 	int rc = agz_writer_open(&opts, &file->writer);
-	if (rc < 0) {
-		agzpy_raise(file->state_of_module, rc, NULL, self);
-		return NULL;
-	}
+	if (rc < 0)
+		return not_opened(file, rc, errno);
 	file->waker->files++;
 	file->pushes = path == Py_None;
 	file->state = FILE_WRITING;

@@ -119,6 +119,7 @@ typedef struct File {
 	uint64_t seek_target;
 	int returning; /* and it was cancelled: back to return_to after it */
 	uint64_t return_to;
+	int lost;        /* and must: what a large read held is gone */
 	PyObject *block; /* compressed bytes that the user's sink has to get */
 	PyObject *name;  /* the path, for errors */
 	PyObject *rest;  /* a bytes accepted for writing, or NULL ... */
@@ -166,6 +167,7 @@ struct Call {
 	uint64_t start;   /* file->pos when it began */
 	int apart;        /* file->pos is not the place in `cursor` */
 	int tries;        /* not awaited yet: nothing may be left under way */
+	int large;        /* it reads through file->large, which no mark goes back to */
 	int stage;        /* which part of the call comes next; 0 at first */
 };
 
@@ -194,6 +196,14 @@ int agzpy_settle(File *file);
 
 /* The steps of read(size) and readline(limit), which text builds on. */
 int agzpy_read_step(File *file, Call *call, PyObject **result);
+
+/* What a large read took, from `pos` on, is gone: the reader has to go back there before
+ * anything else is read. Returns -1. */
+int agzpy_lost(File *file, uint64_t pos);
+
+/* Bytes that a large read took go back before the cursor; takes them over. The exception set
+ * stays. */
+void agzpy_unread(File *file, PyObject *bytes);
 
 /* Wraps a bytes, which it takes over, as a block. NULL and an exception on failure. */
 agz_block *agzpy_block(PyObject *bytes, size_t nbytes);

@@ -80,21 +80,42 @@ static int large_room(File *file, size_t *got)
 	return NEED_NOTHING;
 }
 
-/* What the worker has filled becomes a block at the cursor. */
+/* What the worker has filled becomes a block at the cursor. Without memory all stays. */
 static int large_to_cursor(File *file)
 {
-	PyObject *large = file->large;
-	file->large = NULL;
-	if (file->large_nbytes == 0) {
-		Py_DECREF(large);
-		return 0;
+	if (file->large_nbytes > 0) {
+		/* The cursor's chain is empty: it was moved into `large` when that began. */
+		agz_block *block =
+		        agzpy_block(Py_NewRef(file->large), file->large_nbytes);
+		if (block == NULL)
+			return -1;
+		agz_cursor_append(file->cursor, block);
 	}
-	/* The cursor's chain is empty: it was moved into `large` when that began. */
-	agz_block *block = agzpy_block(large, file->large_nbytes);
-	if (block == NULL)
-		return -1;
-	agz_cursor_append(file->cursor, block);
+	Py_CLEAR(file->large);
 	return 0;
+}
+
+int agzpy_lost(File *file, uint64_t pos)
+{
+	Py_CLEAR(file->large);
+	file->lost = file->returning = 1;
+	file->pos = file->return_to = pos;
+	return -1;
+}
+
+void agzpy_unread(File *file, PyObject *bytes)
+{
+	PyObject *type, *value, *traceback;
+	PyErr_Fetch(&type, &value, &traceback);
+	size_t nbytes = (size_t)PyBytes_GET_SIZE(bytes);
+	agz_block *block = agzpy_block(bytes, nbytes);
+	if (block == NULL) {
+		(void)agzpy_lost(file, file->pos - nbytes);
+	} else {
+		agz_cursor_prepend(file->cursor, block);
+		file->pos -= nbytes;
+	}
+	PyErr_Restore(type, value, traceback);
 }
 
 int agzpy_settle(File *file)
@@ -110,12 +131,17 @@ int agzpy_settle(File *file)
 		if (back && rc == NEED_REWIND)
 			file->returning = 1; /* again, when the source went back */
 		if (back && rc < 0 && !file->pushes && !file->fault_raised) {
+			if (file->lost) {
+				file->returning = 1; /* a pipe: there is no way back */
+				return -1;
+			}
 			PyErr_Clear(); /* a pipe: the seek that was cancelled stands */
 			rc = NEED_NOTHING;
 		}
 		if (rc != NEED_NOTHING)
 			return rc;
 	}
+	file->lost = 0;
 	if (file->large != NULL) {
 		size_t got;
 		int rc = large_room(file, &got);
@@ -175,14 +201,15 @@ static int large_grow(File *file, Py_ssize_t size)
 	n += n / 2;
 	if (size >= 0 && n > (size_t)size)
 		n = (size_t)size;
-	/* On failure `large` is gone, and what it held with it: nothing else can be done. */
-	return _PyBytes_Resize(&file->large, (Py_ssize_t)n);
+	return _PyBytes_Resize(&file->large, (Py_ssize_t)n) < 0
+	               ? agzpy_lost(file, file->pos)
+	               : 0;
 }
 
 static int large_end(File *file, PyObject **result)
 {
 	if (_PyBytes_Resize(&file->large, (Py_ssize_t)file->large_nbytes) < 0)
-		return -1;
+		return agzpy_lost(file, file->pos);
 	file->pos += file->large_nbytes;
 	*result = file->large;
 	file->large = NULL;
@@ -214,7 +241,7 @@ static int large_step(File *file, Call *call, PyObject **result)
 			return large_end(file, result);
 		if (rc == AT_FAULT) {
 			if (large_to_cursor(file) < 0)
-				return -1;
+				return agzpy_lost(file, file->pos);
 			return agzpy_raise_fault(file);
 		}
 		if (rc != NEED_NOTHING)
@@ -268,6 +295,7 @@ int agzpy_read_step(File *file, Call *call, PyObject **result)
 		/* From here on it is file->large that goes back. */
 		agz_cursor_unmark(file->cursor);
 		call->cursor = NULL;
+		call->large = 1;
 		call->stage = READ_LARGE;
 		return large_step(file, call, result);
 	}

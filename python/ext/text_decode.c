@@ -127,44 +127,44 @@ int agzpy_text_prune(Text *t)
 	return PyList_SetSlice(t->spans, 0, i, NULL);
 }
 
-/* Leaves out of new UTF-8 what a seek has put behind its place; steals the reference. */
-static PyObject *skip_some(Text *t, PyObject *bytes)
+/* New UTF-8 as a block, less what a seek has put behind its place; steals the reference. */
+static agz_block *block_of(PyObject *bytes, size_t skipped)
 {
-	size_t nbytes = (size_t)PyBytes_GET_SIZE(bytes);
-	size_t skipped = t->to_skip < nbytes ? t->to_skip : nbytes;
-	if (skipped == 0)
-		return bytes;
-	t->to_skip -= skipped;
-	PyObject *rest = PyBytes_FromStringAndSize(PyBytes_AS_STRING(bytes) + skipped,
-	                                           (Py_ssize_t)(nbytes - skipped));
-	Py_DECREF(bytes);
-	return rest;
+	if (skipped > 0) {
+		PyObject *rest = PyBytes_FromStringAndSize(
+		        PyBytes_AS_STRING(bytes) + skipped,
+		        PyBytes_GET_SIZE(bytes) - (Py_ssize_t)skipped);
+		Py_DECREF(bytes);
+		if (rest == NULL)
+			return NULL;
+		bytes = rest;
+	}
+	return agzpy_block(bytes, (size_t)PyBytes_GET_SIZE(bytes));
 }
 
-/* A str, as UTF-8 behind the own cursor; the File is at its first byte still. */
+/* A str, as UTF-8 behind the own cursor; the File is at its first byte still. All of it or,
+ * if that fails, nothing. */
 static int append_str(Text *t, PyObject *str, PyObject *state_before)
 {
-	agz_block *block;
 	if (PyUnicode_GET_LENGTH(str) == 0)
 		return 0;
 	PyObject *bytes = PyUnicode_AsEncodedString(str, "utf-8", "surrogatepass");
 	if (bytes == NULL)
 		return -1;
 	size_t nbytes = (size_t)PyBytes_GET_SIZE(bytes);
+	size_t skipped = t->to_skip < nbytes ? t->to_skip : nbytes;
+	agz_block *block = block_of(bytes, skipped);
+	if (block == NULL)
+		return -1;
 	PyObject *span = Py_BuildValue("KOn", (unsigned long long)t->file->pos,
 	                               state_before, (Py_ssize_t)nbytes);
 	int rc = span == NULL ? -1 : PyList_Append(t->spans, span);
 	Py_XDECREF(span);
 	if (rc < 0) {
-		Py_DECREF(bytes);
+		agz_block_free(block);
 		return -1;
 	}
-	bytes = skip_some(t, bytes);
-	if (bytes == NULL)
-		return -1;
-	block = agzpy_block(bytes, (size_t)PyBytes_GET_SIZE(bytes));
-	if (block == NULL)
-		return -1;
+	t->to_skip -= skipped;
 	agz_cursor_append(t->cursor, block);
 	return 0;
 }
@@ -172,6 +172,23 @@ static int append_str(Text *t, PyObject *str, PyObject *state_before)
 PyObject *agzpy_text_state(Text *t)
 {
 	return PyObject_CallMethod(t->decoder, "getstate", NULL);
+}
+
+/* Back to a state it had. Returns 0, or -1 and an exception. */
+static int set_state(Text *t, PyObject *state)
+{
+	PyObject *r = PyObject_CallMethod(t->decoder, "setstate", "(O)", state);
+	Py_XDECREF(r);
+	return r == NULL ? -1 : 0;
+}
+
+/* The same where it failed; the exception set stays. */
+static void step_back(Text *t, PyObject *state)
+{
+	PyObject *type, *value, *traceback;
+	PyErr_Fetch(&type, &value, &traceback);
+	(void)set_state(t, state);
+	PyErr_Restore(type, value, traceback);
 }
 
 static PyObject *decoder_step(Text *t, const char *ptr, size_t nbytes, int final)
@@ -233,9 +250,7 @@ static int decode_span(Text *t)
 		size_t good = good_nbytes(n);
 		PyObject *type, *value, *traceback;
 		PyErr_Fetch(&type, &value, &traceback);
-		PyObject *r = PyObject_CallMethod(t->decoder, "setstate", "(O)", before);
-		Py_XDECREF(r);
-		if (r == NULL || good == 0) {
+		if (set_state(t, before) < 0 || good == 0) {
 			PyErr_Restore(type, value, traceback);
 			Py_DECREF(before);
 			return -1;
@@ -247,10 +262,12 @@ static int decode_span(Text *t)
 		str = decoder_step(t, ptr, n, 0);
 	}
 	int rc = str == NULL ? -1 : append_str(t, str, before);
-	Py_DECREF(before);
-	Py_XDECREF(str);
 	if (rc == 0)
 		file->pos += agz_cursor_skip(file->cursor, n);
+	else
+		step_back(t, before);
+	Py_DECREF(before);
+	Py_XDECREF(str);
 	return rc;
 }
 
@@ -260,6 +277,8 @@ static int end_decoder(Text *t)
 	PyObject *before = agzpy_text_state(t);
 	PyObject *str = before == NULL ? NULL : decoder_step(t, "", 0, 1);
 	int rc = str == NULL ? -1 : append_str(t, str, before);
+	if (rc < 0 && before != NULL)
+		step_back(t, before);
 	t->decoder_ended = rc == 0;
 	if (rc == 0 && PyUnicode_GET_LENGTH(str) == 0)
 		rc = AT_END;

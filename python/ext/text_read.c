@@ -29,18 +29,6 @@ static int next_line(Text *t, size_t limit, agz_line *line)
 	}
 }
 
-/* Bytes that were taken go back before the cursor; the exception set stays. */
-static void put_back(Text *t, const void *ptr, size_t nbytes)
-{
-	PyObject *type, *value, *traceback;
-	PyErr_Fetch(&type, &value, &traceback);
-	PyObject *copy = PyBytes_FromStringAndSize(ptr, (Py_ssize_t)nbytes);
-	agz_block *block = copy == NULL ? NULL : agzpy_block(copy, nbytes);
-	if (block != NULL)
-		agz_cursor_prepend(cursor_of(t), block);
-	PyErr_Restore(type, value, traceback);
-}
-
 /* The line as a str. One that cannot be decoded is gone back to by undoing the call. */
 static PyObject *take_line(Text *t, const agz_line *line)
 {
@@ -339,10 +327,11 @@ static int read_all_step(File *file, Call *call, PyObject **result)
 		Py_DECREF(bytes);
 		return NEED_NOTHING;
 	}
-	/* It cannot be decoded: the position stays where it was. */
-	put_back(t, PyBytes_AS_STRING(bytes), nbytes);
-	Py_DECREF(bytes);
-	file->pos -= nbytes;
+	/* It cannot be decoded: the position stays where it was, by undoing the call or so. */
+	if (call->large)
+		agzpy_unread(file, bytes);
+	else
+		Py_DECREF(bytes);
 	return -1;
 }
 

@@ -303,8 +303,6 @@ int agz_reader_into(agz_reader *r, void *dst, size_t nbytes, size_t *got)
 	if (r->into.dst == NULL ? busy(r)
 	                        : dst != r->into.dst || nbytes != r->into.nbytes)
 		return finish(refuse(r, AGZ_E_BUSY));
-	if (r->verdict < 0 && r->told)
-		return finish(tell_fault(r));
 	r->seek.active = false;
 	r->wanted = true;
 	if (r->into.dst == NULL) {
