@@ -34,6 +34,18 @@ void check_words(const struct work *work, const char *before)
 	       agz_reader_in_nbytes(work->reader), agz_reader_out_nbytes(work->reader));
 }
 
+/* JSON in ASCII and a newline; jansson leaves the one control character above 0x7e alone. */
+static void put_json(const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (*text == 0x7f)
+			fputs("\\u007F", stdout);
+		else
+			putchar(*text);
+	}
+	putchar('\n');
+}
+
 int check_print(const struct work *work, json_t *object)
 {
 	json_t *whole = object;
@@ -57,7 +69,7 @@ int check_print(const struct work *work, json_t *object)
 		return FAILED;
 	}
 	progress_clear();
-	puts(text);
+	put_json(text);
 	free(text);
 	return DONE;
 }

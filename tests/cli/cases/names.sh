@@ -13,7 +13,7 @@ for name in *; do
 	agz decompress "$name"
 done
 # Nor one of a name in a header.
-printf '\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\x03evil\x1b[2J\x9b\n\x00' >header
+printf '\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\x03evil\x1b[2J\x9b\x7f\n\x00' >header
 printf '\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00' >>header
 agz inspect header
 agz inspect --json header
