@@ -164,7 +164,7 @@ async def text_pieces(file: Any) -> bytes:
     return "".join(got).encode()
 
 
-async def text_places(file: Any) -> bytes:
+async def text_places(file: Any) -> Any:
     first = await file.readline()
     place = await file.tell()
     rest = await file.read()
