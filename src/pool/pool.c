@@ -40,6 +40,8 @@ struct agz_pool {
 	lane lanes[AGZ__N_LANES];
 	agz__job *running;
 	bool stopping;
+	bool has_ended; /* a thread that nobody joined yet */
+	pthread_t ended;
 	pthread_cond_t settled;
 	agz_pool *next, *prev; /* among all pools, for fork */
 };
@@ -86,6 +88,7 @@ static void forked_child(void)
 		for (agz__job *job = pool->running; job != NULL; job = job->next)
 			forked_job(job, AGZ__JOB_LOST);
 		pool->running = NULL;
+		pool->has_ended = false;
 		pthread_cond_init(&pool->settled, NULL);
 	}
 	agz__unlock();
@@ -143,6 +146,22 @@ static void run(agz__job *job)
 	agz__lock();
 }
 
+/* A thread that ends joins the one that ended before it, so that whoever joins the last one
+ * knows that none is left. Called with the lock, returns without. */
+static void end_thread(agz_pool *pool, lane *ln)
+{
+	bool follows = pool->has_ended;
+	pthread_t before = pool->ended;
+
+	pool->ended = pthread_self();
+	pool->has_ended = true;
+	ln->n_threads--;
+	pthread_cond_broadcast(&pool->settled);
+	agz__unlock();
+	if (follows)
+		pthread_join(before, NULL);
+}
+
 static void work(agz_pool *pool, lane *ln)
 {
 	name_thread();
@@ -158,9 +177,7 @@ static void work(agz_pool *pool, lane *ln)
 		pthread_cond_wait(&ln->work, &the_lock);
 		ln->n_idle--;
 	}
-	ln->n_threads--;
-	pthread_cond_broadcast(&pool->settled);
-	agz__unlock();
+	end_thread(pool, ln);
 }
 
 static void *work_busy(void *arg)
@@ -191,7 +208,6 @@ static int start_thread(agz_pool *pool, enum agz__lane which)
 	int err = pthread_attr_init(&attr);
 	if (err != 0)
 		return err;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK_NBYTES);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -372,6 +388,8 @@ void agz_pool_free(agz_pool *pool)
 	if (pool->next != NULL)
 		pool->next->prev = pool->prev;
 	agz__unlock();
+	if (pool->has_ended)
+		pthread_join(pool->ended, NULL);
 	for (int i = 0; i < AGZ__N_LANES; i++)
 		pthread_cond_destroy(&pool->lanes[i].work);
 	pthread_cond_destroy(&pool->settled);

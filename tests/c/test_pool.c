@@ -378,6 +378,63 @@ static void free_waits(void **state)
 	task_leave(&a);
 }
 
+static atomic_int n_started, n_returned;
+
+struct thread_main {
+	void *(*run)(void *);
+	void *arg;
+};
+
+/* A thread that takes its time between its last word and its end. */
+static void *return_late(void *arg)
+{
+	struct thread_main m = *(struct thread_main *)arg;
+
+	free(arg);
+	m.run(m.arg);
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	atomic_fetch_add(&n_returned, 1);
+	return NULL;
+}
+
+static int start_late(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+                      void *arg)
+{
+	struct thread_main *m = malloc(sizeof(*m));
+
+	*m = (struct thread_main){run, arg};
+	atomic_fetch_add(&n_started, 1);
+	return pthread_create(thread, attr, return_late, m);
+}
+
+/* Once a pool is freed no thread of it runs any code of ours. */
+static void free_joins(void **state)
+{
+	enum { N = 8 };
+	static task tasks[N];
+	agz_pool *pool;
+
+	(void)state;
+	n_started = n_returned = 0;
+	agz__thread_create = start_late;
+	assert_int_equal(agz_pool_new(3, &pool), AGZ_OK);
+	for (int i = 0; i < N; i++) {
+		task_init(&tasks[i]);
+		tasks[i].job.pool = pool;
+		sem_post(&tasks[i].go);
+		task_submit(&tasks[i], i % 2 ? AGZ__BLOCKING : AGZ__BUSY);
+	}
+	for (int i = 0; i < N; i++)
+		test_wait_for(&tasks[i].went);
+	agz_pool_free(pool);
+	agz__thread_create = pthread_create;
+	assert_true(n_started > 0);
+	assert_int_equal(n_started, n_returned);
+	for (int i = 0; i < N; i++)
+		task_leave(&tasks[i]);
+}
+
 /* ---- fork -------------------------------------------------------------------------------- */
 
 static int look_in_child(void *arg)
@@ -517,6 +574,7 @@ int main(void)
 	        io_test(signals_are_blocked),
 	        io_test(sizes),
 	        io_test(free_waits),
+	        io_test(free_joins),
 	        io_test(forked),
 	        io_test(forked_at_any_time),
 	        cmocka_unit_test(shared),
