@@ -119,6 +119,7 @@ int decompress_step(struct work *work);
 
 /* input.c: RUNNING, or FAILED after a message */
 int input_open(struct work *work);
+int open_retried(const char *path, int flags); /* as per open(2), EINTR retried */
 const char *input_suffix(const char *path, size_t *stem_nbytes); /* what replaces it */
 
 /* output.c: 0 or an errno. A NULL `like`: the permissions of a new file. */
@@ -134,6 +135,7 @@ void output_close(struct output *out);
  */
 char *escape(const char *text); /* malloc'd; NULL: no memory */
 void say(const char *shown, const char *text);
+const char *error_text(int code); /* of a call that left no fault; errno is read */
 int skip(const struct work *work, const char *text); /* a warning: silent under -q */
 int fail(const struct work *work, const char *text);
 int fail_output(const struct work *work, int code); /* an errno */

@@ -45,8 +45,9 @@ static int open_writer(struct work *work)
 	opts.encoder = &encoder;
 	int rc = agz_writer_open(&opts, &work->writer);
 	if (rc < 0) {
+		rc = fail(work, error_text(rc));
 		close(fd);
-		return fail(work, agz_error_message(rc));
+		return rc;
 	}
 	return RUNNING;
 }

@@ -50,6 +50,15 @@ static int check_replaced(struct work *work)
 	return RUNNING;
 }
 
+int open_retried(const char *path, int flags)
+{
+	int fd;
+	do {
+		fd = open(path, flags | O_CLOEXEC | O_NOCTTY);
+	} while (fd < 0 && errno == EINTR);
+	return fd;
+}
+
 int input_open(struct work *work)
 {
 	struct cli *cli = work->cli;
@@ -77,7 +86,7 @@ int input_open(struct work *work)
 			return rc;
 	}
 
-	work->in_fd = open(work->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	work->in_fd = open_retried(work->path, O_RDONLY);
 	if (work->in_fd < 0 || fstat(work->in_fd, &work->in_stat) != 0) {
 		int code = errno;
 		if (work->in_fd >= 0)

@@ -27,7 +27,7 @@ static int run(struct cli *cli)
 		status = work_run_all(cli);
 		progress_clear();
 	} else {
-		say(NULL, agz_error_message(rc));
+		say(NULL, error_text(rc));
 	}
 	agz_waker_free(cli->waker);
 	if (!cli->stuck)

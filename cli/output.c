@@ -105,7 +105,7 @@ int output_open(struct output *out, const char *name, int force)
 	if (strcmp(name, "-") == 0) {
 		out->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
 	} else if (stat(name, &st) == 0 && !S_ISREG(st.st_mode)) {
-		out->fd = open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		out->fd = open_retried(name, O_WRONLY);
 	} else {
 		if (!force && lstat(name, &st) == 0)
 			return EEXIST;

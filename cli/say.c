@@ -69,6 +69,11 @@ void say(const char *shown, const char *text)
 		fprintf(stderr, "agz: %s\n", text);
 }
 
+const char *error_text(int code)
+{
+	return code == AGZ_E_SYSTEM ? strerror(errno) : agz_error_message(code);
+}
+
 int skip(const struct work *work, const char *text)
 {
 	if (!work->cli->quiet)

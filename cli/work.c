@@ -102,7 +102,7 @@ int work_read(struct work *work, unsigned flags)
 	opts.flags = flags;
 	int rc = agz_reader_open(&opts, &work->reader);
 	if (rc < 0)
-		return fail(work, agz_error_message(rc));
+		return fail(work, error_text(rc));
 	work->in_owned = 0;
 	return RUNNING;
 }
