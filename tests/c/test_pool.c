@@ -474,6 +474,7 @@ static void forked(void **state)
 	static task tasks[4];
 
 	(void)state;
+	test_needs_fork();
 	for (int i = 0; i < 4; i++) {
 		task_init(&tasks[i]);
 		if (i < 3)
@@ -526,6 +527,7 @@ static void forked_at_any_time(void **state)
 	pthread_t thread;
 
 	(void)state;
+	test_needs_fork();
 	task_init(&busy);
 	task_init(&mine);
 	stop_churning = false;

@@ -1570,6 +1570,7 @@ static void forked(void **state)
 	agz_block *block;
 
 	(void)state;
+	test_needs_fork();
 	fork_text = test_data(TEST_TEXT, 300000);
 	gz = test_gzip(fork_text.ptr, fork_text.nbytes);
 	assert_true(gz.nbytes >

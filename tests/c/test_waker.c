@@ -207,6 +207,7 @@ static void forked(void **state)
 	agz__sleeper s[2];
 
 	(void)state;
+	test_needs_fork();
 	agz__sleeper_init(&s[0], test_waker, &s[0]);
 	agz__sleeper_init(&s[1], test_waker, &s[1]);
 	wake(&s[0]);
