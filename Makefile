@@ -8,6 +8,7 @@ help:
 	@echo 'make fuzz    set up, then fuzz each part for FUZZ_SECONDS, ten minutes if not said'
 	@echo 'make build   set up, build the package and install it into .venv'
 	@echo 'make bench   set up, then measure agz against its peers, some fifteen minutes'
+	@echo 'make load    set up, then a thousand files at once for ten minutes'
 	@echo 'make lint    set up, then look at the style of Python and C'
 	@echo 'make format  set up, then mend that style where a tool can'
 	@echo 'make clean   remove all that the others made here'
@@ -28,6 +29,10 @@ build:
 bench:
 	@scripts/setup.sh bench
 	@.venv/bin/python -m bench
+
+load:
+	@scripts/setup.sh bench
+	@.venv/bin/python -m bench.load
 
 lint:
 	@scripts/setup.sh check

@@ -12,7 +12,8 @@
 enum {
 	TURN_NS = 500000, /* of all tasks together, in one run of the loop */
 	LEAST_SLICE_NS = 20000,
-	MOST_CALLS = 16 /* between two looks at the clock */
+	MOST_CALLS = 16, /* between two looks at the clock */
+	MOST_WOKEN = 16  /* tasks in one run of the loop */
 };
 
 static uint64_t now_ns(void)
@@ -152,14 +153,28 @@ static int resume(State *state, File *file)
 	return rc < 0 ? -1 : 0;
 }
 
+/*
+ * Wakes a few tasks; an event loop runs all that are awake before it looks at timers and
+ * sockets again, so a thousand at once would hold up all else. The bell is not cleared
+ * while there are more: the loop comes back for them.
+ */
 static PyObject *waker_dispatch(PyObject *self, PyObject *unused)
 {
 	(void)unused;
 	Waker *w = (Waker *)self;
-	agz_waker_clear(w->waker);
 	PyObject *type = NULL, *value = NULL, *traceback = NULL;
-	File *file;
-	while ((file = agz_waker_next(w->waker)) != NULL) {
+	/* Those that went on for longer than a slice are awake still. */
+	int left = w->last_tasks < 2 * MOST_WOKEN ? MOST_WOKEN : 1;
+	int cleared = 0;
+	while (left-- > 0 || cleared) {
+		File *file = agz_waker_next(w->waker);
+		if (file == NULL && cleared)
+			break;
+		if (file == NULL) {
+			agz_waker_clear(w->waker);
+			cleared = 1;
+			continue; /* for one that came in between */
+		}
 		Py_INCREF(file);
 		int rc = resume(w->state, file);
 		Py_DECREF(file);

@@ -2,14 +2,18 @@
 once, awaitables in all the hands of asyncio, and loops over what is ready that would starve the
 others. Nothing is lost, nothing comes twice. FIFOs, gates and counts make the order certain."""
 
+import array
 import asyncio
+import collections
 import collections.abc
 import contextlib
+import fcntl
 import gc
 import gzip
 import inspect
 import os
 import random
+import termios
 import zlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -782,6 +786,52 @@ def test_many_waiting_fifos_hold_nobody_up(tmp_path: Path, run: Any) -> None:
             fifo.feed(gzip.compress(b"%d\n" % i))
             fifo.close()
         assert await asyncio.gather(*tasks) == [b"%d\n" % i for i in range(90)]
+        for file in files:
+            await file.close()
+
+    run(main())
+
+
+def fifo_is_full(file: Any) -> bool:
+    """Whether a byte waits in the FIFO that it reads."""
+    room = array.array("i", [0])
+    fcntl.ioctl(file.fileno(), termios.FIONREAD, room)
+    return room[0] > 0
+
+
+def test_many_that_are_woken_at_once_go_on_by_turns(tmp_path: Path, run: Any) -> None:
+    """A loop runs all tasks that are awake before it looks at anything else: so only a few
+    are woken in each of its runs, and all of them in the end."""
+
+    async def main() -> None:
+        loop, turn, woken = asyncio.get_running_loop(), 0, collections.Counter[int]()
+
+        def count() -> None:
+            nonlocal turn
+            turn += 1
+            if woken.total() < 60:
+                loop.call_soon(count)
+
+        async def line(file: Any) -> None:
+            assert await file.readline() == b"a line\n"
+            woken[turn] += 1
+
+        fifos, files, tasks = [], [], []
+        for i in range(60):
+            (tmp_path / str(i)).mkdir()
+            fifos.append(Fifo(tmp_path / str(i)))
+            files.append(await agz.open(fifos[i].path).open())
+            tasks.append(await suspended(line(files[i])))
+        for fifo in fifos:
+            fifo.feed(gzip.compress(b"a line\n"))
+            fifo.close()
+        # The loop stands still until the workers have read what all of them need.
+        while any(fifo_is_full(file) for file in files):
+            pass
+        count()
+        await asyncio.gather(*tasks)
+        assert woken.total() == 60
+        assert max(woken.values()) <= 17
         for file in files:
             await file.close()
 
