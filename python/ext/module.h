@@ -191,19 +191,15 @@ int agzpy_raise_fault(File *file);
 /* Goes on with a seek that is under way: a need, NEED_NOTHING when it is done, or -1. */
 int agzpy_seek_on(File *file);
 
+/* A call that moved the reader is undone: it goes back before anything else is done. */
+void agzpy_return_to(File *file, uint64_t pos);
+
 /* Ends what a cancelled call left under way. Before all else in each step that reads. */
 int agzpy_settle(File *file);
-
-/* The steps of read(size) and readline(limit), which text builds on. */
-int agzpy_read_step(File *file, Call *call, PyObject **result);
 
 /* What a large read took, from `pos` on, is gone: the reader has to go back there before
  * anything else is read. Returns -1. */
 int agzpy_lost(File *file, uint64_t pos);
-
-/* Bytes that a large read took go back before the cursor; takes them over. The exception set
- * stays. */
-void agzpy_unread(File *file, PyObject *bytes);
 
 /* Wraps a bytes, which it takes over, as a block. NULL and an exception on failure. */
 agz_block *agzpy_block(PyObject *bytes, size_t nbytes);

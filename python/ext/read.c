@@ -103,21 +103,6 @@ int agzpy_lost(File *file, uint64_t pos)
 	return -1;
 }
 
-void agzpy_unread(File *file, PyObject *bytes)
-{
-	PyObject *type, *value, *traceback;
-	PyErr_Fetch(&type, &value, &traceback);
-	size_t nbytes = (size_t)PyBytes_GET_SIZE(bytes);
-	agz_block *block = agzpy_block(bytes, nbytes);
-	if (block == NULL) {
-		(void)agzpy_lost(file, file->pos - nbytes);
-	} else {
-		agz_cursor_prepend(file->cursor, block);
-		file->pos -= nbytes;
-	}
-	PyErr_Restore(type, value, traceback);
-}
-
 int agzpy_settle(File *file)
 {
 	while (file->seeking || file->returning) {
@@ -262,7 +247,7 @@ static int large_step(File *file, Call *call, PyObject **result)
 
 enum { READ_BEGINS = 0, READ_GOES_ON, READ_LARGE };
 
-int agzpy_read_step(File *file, Call *call, PyObject **result)
+static int read_step(File *file, Call *call, PyObject **result)
 {
 	if (call->stage == READ_LARGE)
 		return large_step(file, call, result);
@@ -307,7 +292,7 @@ PyObject *agzpy_file_read(PyObject *self, PyObject *const *args, Py_ssize_t narg
                           PyObject *kwnames)
 {
 	File *file = (File *)self;
-	Call call = reading(file, agzpy_read_step);
+	Call call = reading(file, read_step);
 	if (agzpy_size_arg("read", "size", args, nargs, kwnames, &call.size) < 0)
 		return agzpy_ready(file, NULL);
 	return agzpy_answer(file, &call);

@@ -34,6 +34,13 @@ int agzpy_seek_on(File *file)
 	return NEED_NOTHING;
 }
 
+void agzpy_return_to(File *file, uint64_t pos)
+{
+	file->returning = 1;
+	file->return_to = pos;
+	file->pos = pos;
+}
+
 /* ---- seek and tell ---------------------------------------------------------------------------- */
 
 /*
@@ -128,11 +135,8 @@ static int seek_step(File *file, Call *call, PyObject **result)
 static void seek_undo(File *file, Call *call)
 {
 	int rewound = file->pos == 0 && call->start > 0 && !file->fault_raised;
-	if (file->seeking || rewound) {
-		file->returning = 1;
-		file->return_to = call->start;
-		file->pos = call->start;
-	}
+	if (file->seeking || rewound)
+		agzpy_return_to(file, call->start);
 	call->stage = SEEK_BEGINS;
 }
 

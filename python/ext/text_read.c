@@ -2,8 +2,7 @@
  * text_read.c - the reading calls of TextFile, as read.c has those of File.
  */
 #include "text.h"
-
-#include <string.h>
+#include "text_build.h"
 
 enum { LINES_A_LOOK = 64, MAX_SPANS = 8 };
 
@@ -214,125 +213,205 @@ static void readlines_undo(File *file, Call *call)
 
 /* ---- read(size) ------------------------------------------------------------------------------------ */
 
-enum { READ_BEGINS = 0, READ_AT_END };
+enum { READ_BEGINS = 0, READ_AGAIN, READ_GOES_ON, READ_AT_END, READ_JOINS };
+enum { PIECE_NBYTES = 64 << 10, LONGEST_NBYTES = 4, LARGE_LENGTH = 1 << 20 };
 
-/* call->done: bytes that have to be there before it is worth measuring again. */
-static int read_some_step(File *file, Call *call, PyObject **result)
+/* Of n bytes, those before a character or a "\r" that what follows could change. */
+static size_t whole_nbytes(const Text *t, const uint8_t *ptr, size_t n)
+{
+	int multibyte = t->kind == TEXT_UTF8 || t->kind == TEXT_DECODER;
+	for (size_t back = 1; multibyte && back < LONGEST_NBYTES && back <= n; back++) {
+		uint8_t c = ptr[n - back];
+		if (c < 0x80)
+			break;
+		if (c >= 0xC2) { /* it begins a character */
+			size_t width = c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
+			if (back < width)
+				return n - back;
+			break;
+		}
+	}
+	return (t->translate || t->universal) && n > 0 && ptr[n - 1] == '\r' ? n - 1 : n;
+}
+
+/*
+ * The next piece at the cursor, of at most `limit` characters (SIZE_MAX: any number):
+ * how many bytes, and where. 0: more have to come first. Its bytes lie in `seam` where
+ * they come from two blocks.
+ */
+static size_t next_piece(Text *t, size_t limit, int ends,
+                         uint8_t seam[2 * LONGEST_NBYTES], const uint8_t **ptr)
+{
+	agz_cursor *cursor = cursor_of(t);
+	size_t n, count;
+	*ptr = agz_cursor_span(cursor, &n);
+	int last = ends && n == agz_cursor_nbytes(cursor);
+	if (n > PIECE_NBYTES) {
+		n = PIECE_NBYTES;
+		last = 0;
+	}
+	size_t nbytes = last ? n : whole_nbytes(t, *ptr, n);
+	if (nbytes == 0 && n > 0) {
+		*ptr = seam;
+		n = agz_cursor_peek(cursor, seam, 2 * LONGEST_NBYTES);
+		last = ends && n == agz_cursor_nbytes(cursor);
+		nbytes = last ? n : whole_nbytes(t, seam, n);
+	}
+	if (limit >= nbytes && (!last || limit == SIZE_MAX))
+		return nbytes;
+	return measure(t, *ptr, nbytes, limit, last, &count);
+}
+
+/*
+ * A piece could not be decoded. Raises what decoding all of the call's bytes in one go
+ * raises: its places count from where the call began.
+ */
+static int undecodable(Text *t, size_t nbytes)
+{
+	agz_cursor *cursor = cursor_of(t);
+	if (t->kind == TEXT_DECODER || !PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
+		return -1;
+	size_t behind = agz_cursor_nbytes(cursor) - nbytes;
+	agz_cursor_reset(cursor);
+	nbytes = agz_cursor_nbytes(cursor) - behind;
+	char *copy = PyMem_Malloc(nbytes);
+	if (copy == NULL)
+		return -1;
+	(void)agz_cursor_peek(cursor, copy, nbytes);
+	PyErr_Clear();
+	PyObject *str = agzpy_text_decode(t, copy, nbytes);
+	PyMem_Free(copy);
+	if (str != NULL) {
+		Py_DECREF(str);
+		PyErr_SetString(PyExc_SystemError, "wrong in part and right as a whole");
+	}
+	return -1;
+}
+
+/* How many characters there may be, at most `limit`; 0: not known. */
+static size_t length_hint(const File *file, size_t limit)
+{
+	uint64_t hint = agz_reader_size_hint(file->reader);
+	hint = hint > file->pos ? hint - file->pos : 0;
+	return hint < limit ? (size_t)hint : limit;
+}
+
+/* The reader goes back to where the call began: by its start, which mends it if it failed. */
+static void go_back(File *file, Call *call)
+{
+	agzpy_return_to(file, call->start);
+	file->seeking = 1;
+	file->seek_target = 0;
+}
+
+/* Something went wrong that can only be told by all of the call's bytes, or that leaves them
+ * for the next call: the same again, and they are kept this time. */
+static void read_again(File *file, Call *call)
+{
+	Py_CLEAR(call->object);
+	PyErr_Clear();
+	call->done = 0;
+	call->stage = READ_AGAIN;
+	go_back(file, call);
+}
+
+/*
+ * Before the first byte. Of a large file nothing is kept (call->cursor is NULL then): if
+ * the call is cancelled, the reader goes back, which it can.
+ */
+static int read_begins(File *file, Call *call)
+{
+	if (call->stage == READ_AGAIN) {
+		call->cursor = file->cursor;
+		agz_cursor_mark(call->cursor);
+	} else if (length_hint(file, SIZE_MAX) > LARGE_LENGTH &&
+	           call->cursor == file->cursor &&
+	           (call->size < 0 || call->size > LARGE_LENGTH)) {
+		if (call->tries)
+			return NEED_START;
+		agz_cursor_unmark(call->cursor);
+		call->cursor = NULL;
+	}
+	call->stage = READ_GOES_ON;
+	return NEED_NOTHING;
+}
+
+/* call->done: characters that were read; call->object: they, if they came in pieces. */
+static int read_step(File *file, Call *call, PyObject **result)
 {
 	Text *t = (Text *)call->owner;
-	size_t limit = (size_t)call->size;
-	int rc = agzpy_settle(file), ends = call->stage == READ_AT_END, broken = 0;
-	if (rc != NEED_NOTHING)
-		return rc;
-	if (call->done == 0)
-		call->done = call->size;
-	for (;;) {
-		agz_cursor *cursor = cursor_of(t);
-		while (!ends && !broken &&
-		       agz_cursor_nbytes(cursor) < (size_t)call->done) {
-			rc = agzpy_text_pull(t);
-			if (rc == AT_FAULT &&
-			    !(file->fault_raised && agz_cursor_nbytes(cursor) > 0))
-				return agzpy_raise_fault(file);
-			if (rc == AT_END)
-				ends = 1;
-			else if (rc == AT_FAULT)
-				broken = 1;
-			else if (rc != NEED_NOTHING)
+	size_t limit = call->size < 0 ? SIZE_MAX : (size_t)call->size;
+	int rc = call->stage == READ_JOINS ? NEED_NOTHING : agzpy_settle(file);
+	if (rc == NEED_NOTHING && call->stage <= READ_AGAIN)
+		rc = read_begins(file, call);
+	while (rc == NEED_NOTHING && call->stage != READ_JOINS) {
+		uint8_t seam[2 * LONGEST_NBYTES];
+		const uint8_t *ptr;
+		size_t left = limit == SIZE_MAX ? limit : limit - (size_t)call->done;
+		size_t nbytes =
+		        next_piece(t, left, call->stage == READ_AT_END, seam, &ptr);
+		if (nbytes == 0) {
+			rc = left == 0 || call->stage == READ_AT_END ? AT_END
+			                                             : agzpy_text_pull(t);
+			if (rc == AT_END && left > 0 && call->stage == READ_GOES_ON) {
+				call->stage = READ_AT_END;
+			} else if (rc == AT_END ||
+			           (rc == AT_FAULT && file->fault_raised &&
+			            call->done > 0)) {
+				call->stage = READ_JOINS;
+			} else if (rc == AT_FAULT) {
+				if (call->cursor != NULL)
+					return agzpy_raise_fault(file);
+				read_again(file, call);
+				return NEED_TURN;
+			} else if (rc != NEED_NOTHING) {
 				return rc;
-		}
-		size_t have = agz_cursor_nbytes(cursor), span_nbytes, count;
-		if (have > limit && limit <= SIZE_MAX / 4 && have > 4 * limit + 1)
-			have = 4 * limit + 1;
-		const uint8_t *ptr = agz_cursor_span(cursor, &span_nbytes);
-		uint8_t *copy = NULL;
-		if (span_nbytes < have) {
-			ptr = copy = PyMem_Malloc(have);
-			if (copy == NULL) {
-				PyErr_NoMemory();
-				return -1;
 			}
-			(void)agz_cursor_peek(cursor, copy, have);
-		}
-		size_t nbytes = measure(t, ptr, have, limit, ends, &count);
-		if (broken && count == 0) {
-			PyMem_Free(copy);
-			return agzpy_raise_fault(file);
-		}
-		if (count < limit && !ends && !broken) {
-			PyMem_Free(copy);
-			call->done = (Py_ssize_t)(have + (limit - count));
+			rc = NEED_NOTHING;
 			continue;
 		}
-		*result = agzpy_text_run(t, (const char *)ptr, nbytes);
-		PyMem_Free(copy);
-		if (*result == NULL)
+		PyObject *str = agzpy_text_run(t, (const char *)ptr, nbytes);
+		if (str == NULL && call->cursor != NULL)
+			return undecodable(t, nbytes);
+		if (str == NULL && !PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
 			return -1;
-		moved(t, agz_cursor_skip(cursor, nbytes));
-		return NEED_NOTHING;
-	}
-}
-
-/* All of it through a decoder: in pieces, so that the loop is not held up. */
-static int decode_all(Text *t)
-{
-	for (;;) {
-		int rc = agzpy_text_pull(t);
-		if (rc != NEED_NOTHING)
-			return rc;
-		if (agzpy_turn_is_due(t->file->waker))
+		if (str == NULL) {
+			read_again(file, call);
 			return NEED_TURN;
-	}
-}
-
-/* The rest of the stream. */
-static int read_all_step(File *file, Call *call, PyObject **result)
-{
-	Text *t = (Text *)call->owner;
-	if (t->kind == TEXT_DECODER) {
-		int rc = agzpy_settle(file);
-		if (rc == NEED_NOTHING)
-			rc = decode_all(t);
-		if (rc == AT_FAULT &&
-		    !(file->fault_raised && agz_cursor_nbytes(t->cursor) > 0))
-			return agzpy_raise_fault(file);
-		if (rc != AT_END && rc != AT_FAULT)
-			return rc;
-		call->size = (Py_ssize_t)agz_cursor_nbytes(t->cursor);
-		if (call->size == 0) {
-			*result = Py_NewRef(t->state->empty_str);
+		}
+		if (call->object == NULL && PyUnicode_GET_LENGTH(str) != call->size)
+			call->object = agzpy_build_new(length_hint(file, limit));
+		moved(t, agz_cursor_skip(cursor_of(t), nbytes));
+		call->done += PyUnicode_GET_LENGTH(str);
+		if (call->done == call->size && call->object == NULL) {
+			*result = str;
 			return NEED_NOTHING;
 		}
-		call->stage = READ_AT_END;
-		return read_some_step(file, call, result);
+		rc = call->object == NULL
+		             ? -1
+		             : agzpy_build_add(agzpy_build_of(call->object), str);
+		Py_DECREF(str);
+		if (rc < 0)
+			return -1;
+		if (agzpy_turn_is_due(file->waker))
+			return NEED_TURN;
 	}
-	PyObject *bytes = NULL;
-	int rc = agzpy_read_step(file, call, &bytes);
 	if (rc != NEED_NOTHING)
 		return rc;
-	size_t nbytes = (size_t)PyBytes_GET_SIZE(bytes), whole = nbytes;
-	if (file->fault_raised && t->kind == TEXT_UTF8) {
-		/* What was decoded before a fault may end in half a character. */
-		int cut = 0;
-		size_t valid = agz_utf8_valid(PyBytes_AS_STRING(bytes), nbytes, &cut);
-		if (cut)
-			whole = valid;
-		if (whole == 0 && nbytes > 0) {
-			Py_DECREF(bytes);
-			return agzpy_raise_fault(file);
-		}
-	}
-	*result = agzpy_text_run(t, PyBytes_AS_STRING(bytes), whole);
-	if (*result != NULL) {
-		Py_DECREF(bytes);
+	if (call->object == NULL) {
+		*result = Py_NewRef(t->state->empty_str);
 		return NEED_NOTHING;
 	}
-	/* It cannot be decoded: the position stays where it was, by undoing the call or so. */
-	if (call->large)
-		agzpy_unread(file, bytes);
-	else
-		Py_DECREF(bytes);
-	return -1;
+	return agzpy_build_end(agzpy_build_of(call->object), file->waker, result);
+}
+
+static void read_undo(File *file, Call *call)
+{
+	Py_CLEAR(call->object);
+	call->done = 0;
+	call->stage = READ_BEGINS;
+	if (call->cursor == NULL)
+		go_back(file, call);
 }
 
 /* ---- the calls ------------------------------------------------------------------------------------- */
@@ -348,6 +427,8 @@ static PyObject *reading_call(Text *t, int (*step)(File *, Call *, PyObject **),
 	             .size = size};
 	if (step == readlines_step)
 		call.undo = readlines_undo;
+	if (step == read_step)
+		call.undo = read_undo;
 	/* Between calls no mark needs what the cursor has left. */
 	if (t->spans != NULL && t->file->running == NULL &&
 	    PyList_GET_SIZE(t->spans) > MAX_SPANS && agzpy_text_prune(t) < 0)
@@ -364,7 +445,7 @@ PyObject *agzpy_text_read(FASTCALL)
 	Py_ssize_t size;
 	if (agzpy_size_arg("read", "size", args, nargs, kwnames, &size) < 0)
 		return agzpy_ready(t->file, NULL);
-	return reading_call(t, size < 0 ? read_all_step : read_some_step, size);
+	return reading_call(t, read_step, size);
 }
 
 PyObject *agzpy_text_readline(FASTCALL)
