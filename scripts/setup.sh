@@ -1,5 +1,5 @@
 #!/bin/bash
-# setup.sh build|demo|check: what that needs, from a bare machine on; the package in .venv.
+# setup.sh build|demo|bench|check: what that needs, from a bare machine on; the package in .venv.
 . "$(dirname "$0")/common.sh"
 
 for_what=${1:-build}
@@ -40,7 +40,7 @@ require "$for_what"
 # ---- the package ---------------------------------------------------------------------
 
 # One built with every engine serves for all.
-if [ "$for_what" = check ]; then
+if [ "$for_what" = check ] || [ "$for_what" = bench ]; then
 	stamp=package-every-engine
 	PKG_CONFIG_PATH=$(scripts/zlib-ng.sh)${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 	export PKG_CONFIG_PATH

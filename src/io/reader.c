@@ -136,10 +136,12 @@ int agz_reader_open(const agz_reader_options *opts, agz_reader **reader)
 	r->stream.arg = r;
 	agz__sleeper_init(&r->sleeper, o.waker, o.user);
 
+	bool at_hand = o.source == AGZ_SOURCE_PATH &&
+	               agz__stream_open_now(&r->stream, r->path);
 	agz__lock();
 	if (o.source == AGZ_SOURCE_PUSH) {
 		r->verdict = AGZ_HUNGRY;
-	} else if (o.source != AGZ_SOURCE_MEMORY) {
+	} else if (o.source != AGZ_SOURCE_MEMORY && !at_hand) {
 		r->opened = AGZ_WAIT;
 		rc = agz__job_submit(&r->job, AGZ__BUSY);
 	}
@@ -264,6 +266,10 @@ int agz_reader_take(agz_reader *r, agz_block **block)
 		return finish(refuse(r, AGZ_E_BUSY));
 	r->seek.active = false;
 	r->wanted = true;
+	/* The first block of what lies here is made sooner than handed over. */
+	if (!r->begun && r->first == NULL && r->verdict == 0 && agz__reader_idle(r) &&
+	    r->stream.source.regular && agz__stream_at_hand(&r->stream))
+		agz__reader_fill(r);
 	if (r->first != NULL) {
 		*block = take_first(r);
 		keep_ahead(r);

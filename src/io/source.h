@@ -28,6 +28,10 @@ typedef struct agz__system {
 	off_t (*lseek)(int fd, off_t offset, int whence);
 	int (*poll)(struct pollfd *fds, nfds_t n, int timeout);
 	int (*close)(int fd);
+	/* Where the system has them, else NULL: for reading, of a regular file and only if
+	 * that need not wait; *st is its state. And as pread, of what is in memory. */
+	int (*open_now)(const char *path, struct stat *st);
+	ssize_t (*pread_now)(int fd, void *ptr, size_t nbytes, off_t offset);
 } agz__system;
 
 extern const agz__system agz__real_system;
@@ -49,6 +53,12 @@ typedef struct agz__source {
 /* AGZ_OK, or AGZ_E_SYSTEM with errno; then nothing is open (but a borrowed descriptor). */
 int agz__source_open(agz__source *source, const char *path);
 int agz__source_adopt(agz__source *source, int fd, bool owned);
+
+/*
+ * Opens a regular file of at most `most` bytes without ever waiting; ptr, of most + 1
+ * bytes, gets all of it. False: that cannot be done, and nothing is open.
+ */
+bool agz__source_open_now(agz__source *source, const char *path, void *ptr, size_t most);
 
 /* Waits until a live source has bytes or ends: AGZ_OK. AGZ_END: the bell was rung. For
  * any other source AGZ_OK at once. */

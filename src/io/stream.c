@@ -73,6 +73,26 @@ int agz__stream_open(agz__stream *s, const char *path, int fd, bool owned)
 	return AGZ_OK;
 }
 
+bool agz__stream_open_now(agz__stream *s, const char *path)
+{
+	uint8_t file[AGZ__TINY_NBYTES + 1];
+
+	if (!agz__source_open_now(&s->source, path, file, AGZ__TINY_NBYTES))
+		return false;
+	size_t n = (size_t)s->source.nbytes;
+	s->buffer = agz__malloc(n + 1);
+	if (s->buffer == NULL) {
+		agz__source_close(&s->source);
+		return false;
+	}
+	memcpy(s->buffer, file, n);
+	s->buffer_nbytes = n + 1;
+	s->in = (agz_input){s->buffer, n, 0};
+	s->ends = true;
+	s->hint = n < 4 ? 0 : hint_of(s->buffer + n - 4, n);
+	return true;
+}
+
 /* ---- input -------------------------------------------------------------------------- */
 
 /* A buffer for what the next read is to ask for. */

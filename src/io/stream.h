@@ -12,6 +12,7 @@
 #include "io/source.h"
 
 #define AGZ__SMALL_NBYTES     (64 * 1024) /* of a file that its open job reads to its end */
+#define AGZ__TINY_NBYTES      (8 * 1024)  /* of one that is opened and read by its caller */
 #define AGZ__STEP_NBYTES      (256 * 1024) /* taken or made by one decoder step, at most */
 #define AGZ__CHUNK_NBYTES     (256 * 1024) /* the default chunk */
 #define AGZ__MAX_CHUNK_NBYTES (1024 * 1024 * 1024)
@@ -58,6 +59,18 @@ void agz__stream_init(agz__stream *stream, const agz_reader_options *opts);
 
 /* For a path or a descriptor: AGZ_OK, or an error and stream->fault. */
 int agz__stream_open(agz__stream *stream, const char *path, int fd, bool owned);
+
+/*
+ * Opens a path whose file is small and in the system's memory, and reads all of it, without
+ * waiting for anything. False: it is to be opened as any other.
+ */
+bool agz__stream_open_now(agz__stream *stream, const char *path);
+
+/* Nothing has to be read to decode what comes next. */
+static inline bool agz__stream_at_hand(const agz__stream *stream)
+{
+	return stream->ends && stream->in.pos < stream->in.nbytes;
+}
 
 /*
  * Fills `out`. Returns
