@@ -1,6 +1,7 @@
 """The C half of agz. Private: the public names are in agz and agz.codec."""
 
 from collections.abc import Iterable
+from os import PathLike
 from typing import Any, Self, final
 
 version: str
@@ -67,7 +68,7 @@ class File:
     def _open_reader(
         self,
         waker: Waker,
-        path: bytes | None,
+        path: str | bytes | PathLike[str] | None,
         chunk_nbytes: int,
         max_out_nbytes: int,
         newline: int = 0,
@@ -77,7 +78,7 @@ class File:
     def _open_writer(
         self,
         waker: Waker,
-        path: bytes | None,
+        path: str | bytes | PathLike[str] | None,
         create: int,
         chunk_nbytes: int,
         level: int,

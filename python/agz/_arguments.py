@@ -117,8 +117,13 @@ def check_filename(value: Any, fileobj: object) -> Filename:
     return value  # type: ignore[return-value]
 
 
+_MODES: dict[str, tuple[str, bool]] = {}  # that were found right; they are few
+
+
 def check_mode(mode: Any) -> tuple[str, bool]:
     """The operation (r, w, a or x) of a mode string, and whether it is text."""
+    if type(mode) is str and mode in _MODES:
+        return _MODES[mode]
     if not isinstance(mode, str):
         raise TypeError("mode must be a string")
     if not mode:
@@ -136,7 +141,8 @@ def check_mode(mode: Any) -> tuple[str, bool]:
         raise ValueError("Mode string can only specify one of r, w, a, or x")
     if "b" in mode and "t" in mode:
         raise ValueError("Mode string cannot include both 'b' and 't'")
-    return operations[0], "t" in mode
+    found = _MODES[str(mode)] = operations[0], "t" in mode
+    return found
 
 
 def check_encoding(encoding: Any) -> str:

@@ -8,7 +8,6 @@ coroutine that waits for what the operation needs, and lets it try again.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -166,14 +165,11 @@ class AsyncGzipBinaryFile(_agz.File):
     async def _open(self) -> None:
         self._loop = asyncio.get_running_loop()
         waker = waker_for(self._loop)
-        path = None
+        path: Filename = None
         if self._source is not None:
             await self._source.prepare()
-        if self._source is None and self._sink is None:
-            self._name = self._filename
-            path = os.fsencode(self._filename)  # type: ignore[arg-type]
-            if b"\0" in path:
-                raise ValueError("embedded null byte")
+        elif self._sink is None:
+            self._name = path = self._filename
         if self._writes:
             self._open_writer(
                 waker=waker,

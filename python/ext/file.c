@@ -75,30 +75,38 @@ static PyObject *not_opened(File *file, int code, int sys)
 	return NULL;
 }
 
+/* For PyArg_Parse: the bytes of a path, or NULL for None. */
+static int path_or_none(PyObject *arg, void *bytes)
+{
+	if (arg != Py_None)
+		return PyUnicode_FSConverter(arg, bytes);
+	*(PyObject **)bytes = NULL;
+	return 1;
+}
+
 static PyObject *file_open_reader(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	static char *names[] = {"waker",   "path",  "chunk_nbytes", "max_out_nbytes",
 	                        "newline", "lines", "members",      NULL};
 	File *file = (File *)self;
 	agz_reader_options opts = AGZ_READER_OPTIONS_INIT;
-	PyObject *waker, *path;
+	PyObject *waker, *path = NULL;
 	Py_ssize_t chunk_nbytes;
 	unsigned long long max_out;
 	int newline = AGZ_NEWLINE_LF, lines = 0, members = 0;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOnK|ipp:_open_reader", names,
-	                                 &waker, &path, &chunk_nbytes, &max_out, &newline,
-	                                 &lines, &members))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO&nK|ipp:_open_reader", names,
+	                                 &waker, path_or_none, &path, &chunk_nbytes,
+	                                 &max_out, &newline, &lines, &members))
 		return NULL;
-	if (!is_new(file) || take_waker(file, waker) < 0)
+	if (!is_new(file) || take_waker(file, waker) < 0) {
+		Py_XDECREF(path);
 		return NULL;
+	}
 	opts.waker = file->waker->waker;
 	opts.user = file;
-	opts.source = path == Py_None ? AGZ_SOURCE_PUSH : AGZ_SOURCE_PATH;
-	if (path != Py_None) {
-		opts.path = PyBytes_AsString(path);
-		if (opts.path == NULL)
-			return NULL;
-	}
+	opts.source = path == NULL ? AGZ_SOURCE_PUSH : AGZ_SOURCE_PATH;
+	if (path != NULL)
+		opts.path = PyBytes_AS_STRING(path);
 	opts.engine = file->state_of_module->engine;
 	opts.chunk_nbytes = (size_t)chunk_nbytes;
 	opts.max_out_nbytes = max_out;
@@ -109,10 +117,12 @@ static PyObject *file_open_reader(PyObject *self, PyObject *args, PyObject *kwar
 		rc = agz_cursor_new(opts.newline, &file->cursor);
 	if (rc == AGZ_OK)
 		rc = agz_reader_open(&opts, &file->reader);
+	int sys = errno;
+	Py_XDECREF(path);
 	if (rc < 0)
-		return not_opened(file, rc, errno);
+		return not_opened(file, rc, sys);
 	file->waker->files++;
-	file->pushes = path == Py_None;
+	file->pushes = opts.path == NULL;
 	file->fault_raised = 0;
 	file->state = FILE_READING;
 	Py_RETURN_NONE;
@@ -125,36 +135,37 @@ static PyObject *file_open_writer(PyObject *self, PyObject *args, PyObject *kwar
 	File *file = (File *)self;
 	agz_writer_options opts = AGZ_WRITER_OPTIONS_INIT;
 	agz_encoder_options encoder = AGZ_ENCODER_OPTIONS_INIT;
-	PyObject *waker, *path;
+	PyObject *waker, *path = NULL;
 	Py_ssize_t chunk_nbytes, name_nbytes;
 	const char *name;
 	int create;
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOinipIz#p:_open_writer", names,
-	                                 &waker, &path, &create, &chunk_nbytes,
-	                                 &encoder.level, &encoder.fast, &encoder.mtime,
-	                                 &name, &name_nbytes, &encoder.strict_size))
+	if (!PyArg_ParseTupleAndKeywords(
+	            args, kwargs, "OO&inipIz#p:_open_writer", names, &waker, path_or_none,
+	            &path, &create, &chunk_nbytes, &encoder.level, &encoder.fast,
+	            &encoder.mtime, &name, &name_nbytes, &encoder.strict_size))
 		return NULL;
-	if (!is_new(file) || take_waker(file, waker) < 0)
+	if (!is_new(file) || take_waker(file, waker) < 0) {
+		Py_XDECREF(path);
 		return NULL;
+	}
 	encoder.engine = file->state_of_module->engine;
 	encoder.name = (const uint8_t *)name;
 	encoder.name_nbytes = (size_t)name_nbytes;
 	opts.encoder = &encoder;
 	opts.waker = file->waker->waker;
 	opts.user = file;
-	opts.sink = path == Py_None ? AGZ_SINK_TAKE : AGZ_SINK_PATH;
-	if (path != Py_None) {
-		opts.path = PyBytes_AsString(path);
-		if (opts.path == NULL)
-			return NULL;
-	}
+	opts.sink = path == NULL ? AGZ_SINK_TAKE : AGZ_SINK_PATH;
+	if (path != NULL)
+		opts.path = PyBytes_AS_STRING(path);
 	opts.create = (enum agz_create)create;
 	opts.chunk_nbytes = (size_t)chunk_nbytes;
 	int rc = agz_writer_open(&opts, &file->writer);
+	int sys = errno;
+	Py_XDECREF(path);
 	if (rc < 0)
-		return not_opened(file, rc, errno);
+		return not_opened(file, rc, sys);
 	file->waker->files++;
-	file->pushes = path == Py_None;
+	file->pushes = opts.path == NULL;
 	file->state = FILE_WRITING;
 	Py_RETURN_NONE;
 }
