@@ -136,8 +136,8 @@ int agz_reader_open(const agz_reader_options *opts, agz_reader **reader)
 	r->stream.arg = r;
 	agz__sleeper_init(&r->sleeper, o.waker, o.user);
 
-	bool at_hand = o.source == AGZ_SOURCE_PATH &&
-	               agz__stream_open_now(&r->stream, r->path);
+	bool at_hand =
+	        o.source == AGZ_SOURCE_PATH && agz__stream_open_now(&r->stream, r->path);
 	agz__lock();
 	if (o.source == AGZ_SOURCE_PUSH) {
 		r->verdict = AGZ_HUNGRY;

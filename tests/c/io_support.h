@@ -284,8 +284,14 @@ static inline int test_count_fds(void)
 static inline int test_setup(void **state)
 {
 	static const agz__system table = {
-	        test_sys_open,  test_sys_fstat, test_sys_read, test_sys_pread,
-	        test_sys_write, test_sys_lseek, test_sys_poll, test_sys_close,
+	        .open = test_sys_open,
+	        .fstat = test_sys_fstat,
+	        .read = test_sys_read,
+	        .pread = test_sys_pread,
+	        .write = test_sys_write,
+	        .lseek = test_sys_lseek,
+	        .poll = test_sys_poll,
+	        .close = test_sys_close,
 	};
 
 	(void)state;

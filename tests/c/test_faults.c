@@ -787,8 +787,16 @@ static void writers(void **state)
 
 static int setup(void **state)
 {
-	static const agz__system table = {f_open,  f_fstat, f_read, f_pread,
-	                                  f_write, f_lseek, f_poll, f_close};
+	static const agz__system table = {
+	        .open = f_open,
+	        .fstat = f_fstat,
+	        .read = f_read,
+	        .pread = f_pread,
+	        .write = f_write,
+	        .lseek = f_lseek,
+	        .poll = f_poll,
+	        .close = f_close,
+	};
 	int rc = test_setup(state);
 
 	agz_pool_free(test_pool);
