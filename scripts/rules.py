@@ -6,11 +6,14 @@ pure ARCHIVE         codec and text reach for no I/O and start no thread; names 
 exports LIBRARY      the shared library's symbols are the AGZ_API functions of the headers
 headers COMPILER...  each public header compiles alone
 plain COMPILER...    `cc -O2 -c src/*/*.c` is enough to build the library
+hardened FILE...     what is built has full RELRO, no executable stack, no fixed address, and
+                     the checks of the compiler and the C library
 order                a folder includes only what stands above it
 listed               every source file stands in a meson.build
 version VERSION      the header, the build and the Python package name one version
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -117,6 +120,32 @@ def plain(*compiler: str) -> Iterator[str]:
         )
 
 
+def hardened(*files: str) -> Iterator[str]:
+    for file in files:
+        command = [
+            "readelf",
+            "--wide",
+            "--file-header",
+            "--segments",
+            "--dynamic",
+            "--dyn-syms",
+            file,
+        ]
+        text = subprocess.check_output(command, text=True, env={**os.environ, "LC_ALL": "C"})
+        for what, pattern in {
+            "no fixed address": r"^\s+Type:\s+DYN",
+            "RELRO": r"^\s+GNU_RELRO\s",
+            "no lazy binding": r"\(FLAGS(_1)?\).*\bNOW\b",
+            "a stack that is not executable": r"^\s+GNU_STACK\s.* RW +0x",
+            "stack protection": r"\b__stack_chk_fail\b",
+            "fortified calls": r"\b__\w+_chk\b",
+        }.items():
+            if not re.search(pattern, text, re.M):
+                yield f"{file}: has not {what}"
+        if re.search(r"\(TEXTREL\)|^\s+LOAD\s.* RWE ", text, re.M):
+            yield f"{file}: has memory that is writable and executable"
+
+
 def order() -> Iterator[str]:
     for folder, allowed in ABOVE.items():
         for path in sorted((ROOT / folder).glob("*.[ch]")):
@@ -153,7 +182,10 @@ def version(built: str) -> Iterator[str]:
             yield f"{name}: version is not {built}"
 
 
-RULES = {rule.__name__: rule for rule in (pure, exports, headers, plain, order, listed, version)}
+RULES = {
+    rule.__name__: rule
+    for rule in (pure, exports, headers, plain, hardened, order, listed, version)
+}
 
 
 def main() -> int:
