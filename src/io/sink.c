@@ -78,6 +78,18 @@ int agz__sink_adopt(agz__sink *sink, int fd, bool owned)
 	return look(sink);
 }
 
+int agz__sink_lure(const char *path)
+{
+	struct stat st;
+	int fd = open_retried(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0);
+
+	if (fd >= 0 && (sys.fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode))) {
+		sys.close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
 int agz__sink_wait(const agz__sink *sink)
 {
 	struct pollfd fds[2] = {

@@ -23,6 +23,10 @@ int agz__sink_open(agz__sink *sink, const char *path, enum agz_create create, mo
                    bool may_wait);
 int agz__sink_adopt(agz__sink *sink, int fd, bool owned);
 
+/* Ends such a wait, in another thread: the FIFO gets a reader, whose descriptor this is, to
+ * be closed when that thread has gone on. -1: it cannot be had. */
+int agz__sink_lure(const char *path);
+
 /* Waits until a live sink takes something: AGZ_OK. AGZ_END: the bell was rung. For any
  * other sink AGZ_OK at once. */
 int agz__sink_wait(const agz__sink *sink);

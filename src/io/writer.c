@@ -143,7 +143,7 @@ static agz_writer *new_writer(const agz_writer_options *o, const agz_encoder_opt
 	w->mode = o->mode != 0 ? (mode_t)o->mode : 0666;
 	w->fd = o->fd;
 	w->close_fd = o->close_fd != 0;
-	w->sink.fd = w->sink.bell.fd = w->sink.bell.write_fd = -1;
+	w->sink.fd = w->sink.bell.fd = w->sink.bell.write_fd = w->lure = -1;
 	w->chunk_nbytes = o->chunk_nbytes != 0 ? o->chunk_nbytes : CHUNK_NBYTES;
 	if (w->chunk_nbytes < FIRST_BATCH_NBYTES) /* a hand-over costs as much as these */
 		w->chunk_nbytes = FIRST_BATCH_NBYTES;
@@ -215,6 +215,8 @@ void agz_writer_close(agz_writer *w)
 	w->closed = true;
 	if (!agz__writer_idle(w) && w->opened == AGZ_OK && w->sink.live)
 		agz__bell_ring(&w->sink.bell);
+	if (!agz__writer_idle(w) && w->opened == AGZ_WAIT && w->may_wait)
+		w->lure = agz__sink_lure(w->path);
 	agz__job_outwait(&w->job, &w->borrowed);
 
 	agz__span *queue = w->first, *current = NULL, *done = w->done;

@@ -67,6 +67,7 @@ struct agz_writer {
 	uint8_t *out_buffer;
 	uint64_t made;
 	agz__sink sink;
+	int lure; /* closed in the end: it let a job that waited to open the sink go on */
 
 	enum agz_sink kind;
 	enum agz_create create;

@@ -285,6 +285,9 @@ static void finish_all(agz_writer *w)
 	int sys = errno;
 	if (rc != AGZ_END) {
 		drop_encoder(w);
+		agz__lock();
+		w->sink.live = false; /* nobody rings a bell that goes */
+		agz__unlock();
 		int closed = agz__sink_close(&w->sink);
 		if (rc == AGZ_OK) {
 			rc = closed;
@@ -321,6 +324,8 @@ void agz__writer_dispose(agz_writer *w)
 {
 	drop_encoder(w);
 	agz__sink_close(&w->sink);
+	if (w->lure >= 0)
+		agz__system_table->close(w->lure);
 	agz__free(w->current);
 	agz__free(w->spare);
 	agz__free(w->batch);
