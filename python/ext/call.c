@@ -177,14 +177,40 @@ static void undo(File *file, Call *call)
 		file->pos = call->start;
 }
 
-PyObject *agzpy_answer(File *file, Call *call)
+/* Before each call: an answer that nobody waits for any more was never given. */
+static void settle_answer(File *file)
 {
-	PyObject *result = NULL;
-	/* An answer that nobody waits for any more was never given. */
 	if (file->ready != NULL && file->ready->value != NULL &&
 	    Py_REFCNT(file->ready) == 1)
 		agzpy_give_back(file);
 	file->undo = NULL;
+}
+
+int agzpy_line_at_hand(File *file, agz_cursor *cursor, agz_line *line)
+{
+	if (file->state != FILE_READING || file->running != NULL || file->large != NULL ||
+	    file->seeking || file->returning)
+		return 0;
+	settle_answer(file);
+	agz_cursor_mark(cursor);
+	if (agz_cursor_line(cursor, 0, 0, line) != 1)
+		return 0;
+	file->undo = cursor;
+	file->undo_pos = file->pos;
+	return 1;
+}
+
+PyObject *agzpy_line_answer(File *file, PyObject *str)
+{
+	if (str == NULL) /* the line stays where it is */
+		agzpy_give_back(file);
+	return agzpy_ready(file, str);
+}
+
+PyObject *agzpy_answer(File *file, Call *call)
+{
+	PyObject *result = NULL;
+	settle_answer(file);
 	/* Had first: what the step has done could not be taken back for want of it. */
 	Ready *ready = ready_for(file);
 	if (ready == NULL) {

@@ -177,6 +177,14 @@ struct Call {
  */
 PyObject *agzpy_answer(File *file, Call *call);
 
+/*
+ * The short way of the calls that are made most, for a line: true and *line if it is there,
+ * and nothing else has to be done first. The answer is then what agzpy_line_answer() makes
+ * of the line's object, which it takes over, or of the exception set.
+ */
+int agzpy_line_at_hand(File *file, agz_cursor *cursor, agz_line *line);
+PyObject *agzpy_line_answer(File *file, PyObject *str);
+
 /* An awaitable that is ready; takes over `value`. With value NULL, the exception set is
  * what awaiting raises. */
 PyObject *agzpy_ready(File *file, PyObject *value);

@@ -476,6 +476,10 @@ PyObject *agzpy_file_readline(PyObject *self, PyObject *const *args, Py_ssize_t 
                               PyObject *kwnames)
 {
 	File *file = (File *)self;
+	agz_line line;
+	if (nargs == 0 && kwnames == NULL &&
+	    agzpy_line_at_hand(file, file->cursor, &line))
+		return agzpy_line_answer(file, line_bytes(file, &line));
 	Call call = reading(file, readline_step);
 	if (agzpy_size_arg("readline", "limit", args, nargs, kwnames, &call.size) < 0)
 		return agzpy_ready(file, NULL);
@@ -502,6 +506,9 @@ static int anext_step(File *file, Call *call, PyObject **result)
 PyObject *agzpy_file_anext(PyObject *self)
 {
 	File *file = (File *)self;
+	agz_line line;
+	if (agzpy_line_at_hand(file, file->cursor, &line))
+		return agzpy_line_answer(file, line_bytes(file, &line));
 	Call call = reading(file, anext_step);
 	if (file->reader != NULL)
 		agz_reader_want_lines(file->reader);

@@ -452,6 +452,10 @@ PyObject *agzpy_text_readline(FASTCALL)
 {
 	Text *t = (Text *)self;
 	Py_ssize_t limit;
+	agz_line line;
+	if (nargs == 0 && kwnames == NULL &&
+	    agzpy_line_at_hand(t->file, cursor_of(t), &line))
+		return agzpy_line_answer(t->file, take_line(t, &line));
 	if (agzpy_size_arg("readline", "limit", args, nargs, kwnames, &limit) < 0)
 		return agzpy_ready(t->file, NULL);
 	return reading_call(t, readline_step, limit);
@@ -469,6 +473,9 @@ PyObject *agzpy_text_readlines(FASTCALL)
 PyObject *agzpy_text_anext(PyObject *self)
 {
 	Text *t = (Text *)self;
+	agz_line line;
+	if (agzpy_line_at_hand(t->file, cursor_of(t), &line))
+		return agzpy_line_answer(t->file, take_line(t, &line));
 	if (t->file->state == FILE_CLOSED) {
 		PyErr_SetNone(PyExc_StopAsyncIteration);
 		return agzpy_ready(t->file, NULL);
