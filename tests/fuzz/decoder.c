@@ -20,20 +20,17 @@ struct result {
 
 static void add_member(struct result *r, const agz_member *m)
 {
-	agz_member plain = *m;
-	const uint8_t *fields[] = {m->name, m->comment, m->extra};
-	const size_t sizes[] = {m->name_nbytes, m->comment_nbytes, m->extra_nbytes};
-
-	plain.name = plain.comment = plain.extra = NULL;
 	/* One by one: there is padding between some. */
-	const uint64_t numbers[] = {plain.index,      plain.in_offset, plain.in_nbytes,
-	                            plain.out_nbytes, plain.mtime,     plain.crc32,
-	                            plain.isize,      plain.flags,     plain.xfl,
-	                            plain.os,         sizes[0],        sizes[1],
-	                            sizes[2]};
+	const uint64_t numbers[] = {
+	        m->index,        m->in_offset,    m->in_nbytes,       m->out_nbytes,
+	        m->mtime,        m->crc32,        m->isize,           m->flags,
+	        m->xfl,          m->os,           m->name_nbytes,     m->comment_nbytes,
+	        m->extra_nbytes, m->name != NULL, m->comment != NULL, m->extra != NULL};
+
 	fuzz_add(&r->members, numbers, sizeof(numbers));
-	for (int i = 0; i < 3; i++)
-		fuzz_add(&r->members, fields[i], sizes[i]);
+	fuzz_add(&r->members, m->name, m->name_nbytes);
+	fuzz_add(&r->members, m->comment, m->comment_nbytes);
+	fuzz_add(&r->members, m->extra, m->extra_nbytes);
 	r->whole_nbytes += m->out_nbytes;
 }
 
