@@ -13,7 +13,7 @@ enum {
 	TURN_NS = 500000, /* of all tasks together, in one run of the loop */
 	LEAST_SLICE_NS = 20000,
 	MOST_CALLS = 16, /* between two looks at the clock */
-	MOST_WOKEN = 16  /* tasks in one run of the loop */
+	MOST_WOKEN = 8   /* tasks in one run of the loop */
 };
 
 static uint64_t now_ns(void)

@@ -23,5 +23,5 @@ def test_a_short_load(kind: str) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
-    for words in ("100 files at once", " 0 errors", "MiB at the end", "99.9 %"):
+    for words in ("100 files at once", " 0 errors", "MiB: ", "99.9 %"):
         assert words in done.stdout
