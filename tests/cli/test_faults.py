@@ -104,7 +104,7 @@ def struck(
         cwd=folder,
         env={
             **os.environ,
-            "LD_PRELOAD": str(preload),
+            "LD_PRELOAD": f"{os.environ.get('LD_PRELOAD', '')} {preload}",
             "AGZ_FAULT": plan,
             "AGZ_FAULT_FD": str(writer),
             "LC_ALL": "C",

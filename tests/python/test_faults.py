@@ -573,9 +573,7 @@ async def fill_up(path: Path, data: bytes, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["write", "flush", "close", "exit"])
 @pytest.mark.parametrize("room", ["/dev/full", *HOW_MUCH])
-def test_a_full_disk(
-    run: Any, request: pytest.FixtureRequest, tmp_path: Path, how: str, room: str
-) -> None:
+def test_a_full_disk(request: pytest.FixtureRequest, tmp_path: Path, how: str, room: str) -> None:
     """Told at the latest by the end of `async with`, and what is there is a prefix."""
     data = random.Random(3).randbytes(300_000)
     path = Path(room)
@@ -586,7 +584,7 @@ def test_a_full_disk(
         if HOW_MUCH[room] == 255:
             data = data[: 255 * 1024 - 30]  # its last block may be there, its trailer is not
     with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)) as caught:
-        run(fill_up(path, data, how))
+        asyncio.run(fill_up(path, data, how))
     assert caught.value.errno == errno.ENOSPC
     assert os.fspath(caught.value.filename) == str(path)
     if room != "/dev/full":
