@@ -208,7 +208,7 @@ async def main(path):
 
 def test_a_bomb(tmp_path: Path, tool: Command) -> None:
     """A thousand to one, in one member."""
-    mib = 10 * 1024 if DEEP else 100
+    mib = 10 * 1024 if DEEP else 64
     path = tmp_path / "bomb.gz"
     zeros_file(path, mib)
     assert path.stat().st_size < 1100 * mib
@@ -274,7 +274,7 @@ def test_an_extra_field_in_each_member(tmp_path: Path, tool: Command) -> None:
     assert f"{n + 100} member(s)".encode() in tool.bounded("verify", path).stdout
 
 
-@pytest.mark.parametrize("flag", [8, 16], ids=["name", "comment"])
+@pytest.mark.parametrize("flag", [8, 16] if DEEP else [8])  # a name, a comment
 def test_a_header_of_128_mib(tmp_path: Path, tool: Command, flag: int) -> None:
     """The largest there may be goes past without being kept; one byte more is an error."""
     path = tmp_path / "f.gz"
@@ -338,8 +338,8 @@ def test_isize_lies(tmp_path: Path, tool: Command, isize: int) -> None:
     assert by_gzip(path)[1] == "bad"
     assert tool.bounded("verify", path).returncode == 1
     # The last member's says nothing of those before it.
-    path.write_bytes(good * 20 + EMPTY)
-    holds(asyncio.run(outcomes(path)), TEXT * 20, "")
+    path.write_bytes(good * 5 + EMPTY)
+    holds(asyncio.run(outcomes(path)), TEXT * 5, "")
     path.write_bytes(bad + good)
     holds(asyncio.run(outcomes(path)), TEXT + TEXT, "bad")
 
@@ -444,7 +444,7 @@ def test_bits_flipped_in_a_large_file(tmp_path: Path) -> None:
     path.write_bytes(whole)
 
     async def main() -> None:
-        for n in range(100_000 if DEEP else 1000):
+        for n in range(100_000 if DEEP else 500):
             at = draw.randrange(len(whole))
             broken = bytearray(whole)
             broken[at] ^= 1 << draw.randrange(8)

@@ -480,7 +480,7 @@ async def interrupted_at(n):
     await At(use(), n)
 
 n = interrupts = 0
-while n < 40:
+while n < 25:
     n += 1
     try:
         run(interrupted_at(n))
@@ -501,7 +501,7 @@ import logging, warnings
 logging.disable()
 sys.unraisablehook = lambda *_: None  # a coroutine that is dropped has no loop to close on
 warnings.simplefilter("ignore")
-while interrupts < 60:
+while interrupts < 40:
     loop = new()
     task = None
     try:
