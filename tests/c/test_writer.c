@@ -476,9 +476,10 @@ static void cannot_open(void **state)
 {
 	agz_writer *w = open_path(test_path("no/where"));
 	size_t accepted;
+	int rc = agz_writer_write(w, "x", 1, &accepted);
 
 	(void)state;
-	assert_int_equal(agz_writer_write(w, "x", 1, &accepted), AGZ_OK);
+	assert_true(rc == AGZ_OK || rc == AGZ_E_SYSTEM); /* the worker may be faster */
 	assert_int_equal(opened(w), AGZ_E_SYSTEM);
 	assert_int_equal(agz_writer_fd(w), -1);
 	stays_failed(w, ENOENT);
