@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ._agz import version as __version__
-from ._arguments import Filename, check_mode
+from ._arguments import Filename
 from ._binary import AsyncGzipBinaryFile
 from ._errors import ConcurrentOperationError
 from ._text import AsyncGzipTextFile
@@ -125,8 +125,9 @@ def open(
     Nothing is opened before `async with`, or `await file.open()`. The keyword arguments are
     those of the two classes; encoding, errors and newline only with "t".
     """
-    _, text = check_mode(mode)
-    if text:
+    if not isinstance(mode, str):
+        raise TypeError("mode must be a string")
+    if "t" in mode:
         return AsyncGzipTextFile(filename, mode, **kwargs)
     for name in _TEXT_ONLY:
         if kwargs.pop(name, None) is not None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
 import io
-import operator
 import os
 import time
 from pathlib import Path
@@ -22,19 +20,11 @@ def check_bool(value: object, name: str) -> None:
         raise TypeError(f"{name} must be a bool")
 
 
-def check_closefd(value: object) -> None:
-    if value is not None:
-        check_bool(value, "closefd")
-
-
-def integer(value: Any, message: str) -> int:
+def integer(value: object, message: str) -> int:
     """An exact integer: neither a bool nor anything that only converts to one."""
-    if isinstance(value, bool):
+    if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(message)
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(message) from None
+    return value
 
 
 def check_chunk_size(value: Any, name: str = "Chunk size") -> int:
@@ -80,12 +70,16 @@ def mtime_now(mtime: int | None) -> int:
     return int(time.time()) & 0xFFFFFFFF if mtime is None else mtime
 
 
-def check_original_filename(value: Any) -> str | bytes | None:
+def check_original_filename(value: object) -> str | bytes | None:
     if value is None:
         return None
-    if not isinstance(value, (str, bytes)):
+    if isinstance(value, str):
+        holds_nul = "\0" in value
+    elif isinstance(value, bytes):
+        holds_nul = b"\0" in value
+    else:
         raise TypeError("original_filename must be a string or bytes if provided")
-    if ("\0" if isinstance(value, str) else b"\0") in value:  # type: ignore[operator]
+    if holds_nul:
         raise ValueError("original_filename cannot contain NUL bytes")
     return value
 
@@ -94,27 +88,44 @@ def header_name(name: str | bytes | Path | None) -> bytes | None:
     """FNAME as CPython's gzip writes it: the Latin-1 basename less one ".gz"."""
     if name is None:
         return None
-    base = os.path.basename(os.fspath(name))
-    if isinstance(base, str):
+    path = os.fspath(name)
+    if isinstance(path, str):
         try:
-            base = base.encode("latin-1")
+            path = os.path.basename(path).encode("latin-1")
         except UnicodeEncodeError:
             return None
-    if base.endswith(b".gz"):
-        base = base[:-3]
-    return base or None
+    return os.path.basename(path).removesuffix(b".gz") or None
 
 
-def check_filename(value: Any, fileobj: object) -> Filename:
+def check_filename(value: object, fileobj: object) -> None:
     if value is None:
         if fileobj is None:
             raise ValueError("Either filename or fileobj must be provided")
-        return None
-    if not isinstance(value, (str, bytes, os.PathLike)):
+    elif not isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError("Filename must be a string, bytes, or PathLike object")
-    if not os.fspath(value):
+    elif value == "":
         raise ValueError("Filename cannot be empty")
-    return value  # type: ignore[return-value]
+
+
+def check_options(
+    filename: object,
+    fileobj: object,
+    chunk_size: object,
+    closefd: object,
+    max_decompressed_size: object,
+    max_rewind_cache_size: object,
+    strict_size: object,
+    fast_compress: object,
+) -> None:
+    """What files of both kinds check first, in this order."""
+    if closefd is not None:
+        check_bool(closefd, "closefd")
+    check_bool(strict_size, "strict_size")
+    check_bool(fast_compress, "fast_compress")
+    check_filename(filename, fileobj)
+    check_chunk_size(chunk_size)
+    check_bound(max_decompressed_size, "max_decompressed_size")
+    check_bound(max_rewind_cache_size, "max_rewind_cache_size")
 
 
 _MODES: dict[str, tuple[str, bool]] = {}  # that were found right; they are few
@@ -145,22 +156,18 @@ def check_mode(mode: Any) -> tuple[str, bool]:
     return found
 
 
-def check_encoding(encoding: Any) -> str:
+def check_encoding(encoding: str | None) -> str:
     """The encoding to use; None means UTF-8."""
     if encoding is None:
         return "utf-8"
-    if not isinstance(encoding, str):
-        raise TypeError("encoding must be a str or None")
     if not encoding:
         raise ValueError("Encoding cannot be empty")
-    info = codecs.lookup(encoding)
-    if not info._is_text_encoding:
-        raise LookupError(f"'{encoding}' is not a text encoding")
+    "".encode(encoding)  # refuses what is unknown, and what is no encoding of text
     return encoding
 
 
-def check_newline(newline: Any) -> str | None:
-    if newline not in (None, "", "\n", "\r", "\r\n") or not isinstance(newline, (str, type(None))):
+def check_newline(newline: str | None) -> str | None:
+    if newline not in {None, "", "\n", "\r", "\r\n"}:
         raise ValueError(f"illegal newline value: {newline}")
     return newline
 

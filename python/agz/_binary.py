@@ -17,14 +17,10 @@ from ._arguments import (
     DEFAULT_CHUNK_SIZE,
     DEFAULT_REWIND_CACHE_SIZE,
     Filename,
-    check_bool,
-    check_bound,
-    check_chunk_size,
-    check_closefd,
-    check_filename,
     check_level,
     check_mode,
     check_mtime,
+    check_options,
     check_original_filename,
     header_name,
     mtime_now,
@@ -111,21 +107,28 @@ class AsyncGzipBinaryFile(_agz.File):
         strict_size: bool = False,
         fast_compress: bool = False,
     ) -> None:
-        check_bool(strict_size, "strict_size")
-        check_bool(fast_compress, "fast_compress")
-        check_closefd(closefd)
-        self._filename = check_filename(filename, fileobj)
+        check_options(
+            filename,
+            fileobj,
+            chunk_size,
+            closefd,
+            max_decompressed_size,
+            max_rewind_cache_size,
+            strict_size,
+            fast_compress,
+        )
         self._operation, text = check_mode(mode)
         if text:
             raise ValueError("Binary mode cannot include text ('t')")
+        self._filename = filename
         self._mode = mode
         self._writes = self._operation != "r"
-        self._chunk_size = check_chunk_size(chunk_size)
+        self._chunk_size = chunk_size
         self._level = check_level(compresslevel) if self._writes else 6
         self._header_mtime = check_mtime(mtime)
         self._original_filename = check_original_filename(original_filename)
-        self._max_decompressed_size = check_bound(max_decompressed_size, "max_decompressed_size")
-        self._max_rewind_cache_size = check_bound(max_rewind_cache_size, "max_rewind_cache_size")
+        self._max_decompressed_size = max_decompressed_size
+        self._max_rewind_cache_size = max_rewind_cache_size
         self._strict_size = strict_size
         self._fast_compress = fast_compress
         self._closefd = fileobj is None if closefd is None else closefd
@@ -134,7 +137,7 @@ class AsyncGzipBinaryFile(_agz.File):
             if self._writes:
                 self._sink = Sink(fileobj)
             else:
-                self._source = Source(fileobj, self._chunk_size, self._max_rewind_cache_size)
+                self._source = Source(fileobj, chunk_size, max_rewind_cache_size)
         self._owner: asyncio.Task[Any] | None = None
         self._aborting = self._opening = self._owner_cancelled = False
         self._settled: list[asyncio.Future[None]] = []
@@ -504,14 +507,10 @@ class AsyncGzipBinaryFile(_agz.File):
 
     def fileno(self) -> int:
         """The descriptor of the compressed file."""
-        if self._state == "closed":
-            raise ValueError("I/O operation on closed file")
-        if self._state == "new":
-            raise ValueError("File not opened. Call await open() or use async with.")
         end = self._source or self._sink
-        if end is not None:
-            return end.fileno()
-        return self._fd
+        if self._state == "new" or (self._state == "closed" and end is None):
+            raise refusal(self, "fileno")
+        return self._fd if end is None else end.fileno()
 
     def raw(self) -> Any:
         """The file object that was given, or None for a path."""
@@ -527,8 +526,8 @@ class AsyncGzipBinaryFile(_agz.File):
     def __enter__(self) -> NoReturn:
         raise not_sync(self, "with")
 
-    def __exit__(self, *exc: object) -> None:
-        """Never reached: `with` is refused on entry."""
+    def __exit__(self, *exc: object) -> NoReturn:
+        raise not_sync(self, "with")
 
     def __iter__(self) -> NoReturn:
         raise not_sync(self, "for")

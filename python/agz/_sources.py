@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from typing import TYPE_CHECKING, Any
 
 from ._arguments import unsupported
@@ -137,9 +138,9 @@ class Source(_End):
         return data
 
     async def _read_apart(self) -> Any:
-        if self._reading is None:
-            self._reading = asyncio.ensure_future(self.fileobj.read(self._chunk_size))
         reading = self._reading
+        if reading is None:
+            reading = self._reading = asyncio.ensure_future(self.fileobj.read(self._chunk_size))
         # Cancelled here, it stays for the next call, also if it had just come to its end.
         await asyncio.wait([reading])
         self._reading = None
@@ -165,7 +166,7 @@ class Source(_End):
         """Back to the start, or OSError if that is not possible any more."""
         if self._seekable:
             self.broken = True  # until it is known that it has moved
-            await _maybe_await(self.fileobj.seek(0))
+            await _maybe_await(self.fileobj.seek(0, os.SEEK_SET))
             self.broken = False
         elif self.rewindable():
             self._next = 0

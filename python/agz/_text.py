@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import operator
 import os
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
@@ -16,6 +17,7 @@ from ._arguments import (
     check_encoding,
     check_mode,
     check_newline,
+    check_options,
     integer,
     unsupported,
 )
@@ -56,6 +58,7 @@ class AsyncGzipTextFile(_agz.TextFile):
         "_mode",
         "_newline_mode",
         "_nonce",
+        "_plain_state",
         "__weakref__",
     )
 
@@ -79,12 +82,25 @@ class AsyncGzipTextFile(_agz.TextFile):
         strict_size: bool = False,
         fast_compress: bool = False,
     ) -> None:
-        check_mode(mode)
+        check_options(
+            filename,
+            fileobj,
+            chunk_size,
+            closefd,
+            max_decompressed_size,
+            max_rewind_cache_size,
+            strict_size,
+            fast_compress,
+        )
+        self._encoding = check_encoding(encoding)
+        self._errors = "strict" if errors is None else errors
+        self._newline_mode = check_newline(newline)
+        operation, _ = check_mode(mode)
         if "b" in mode:
             raise ValueError("Text mode cannot include binary ('b')")
         binary = AsyncGzipBinaryFile(
             filename,
-            mode.replace("t", ""),
+            f"{operation}b+" if "+" in mode else f"{operation}b",
             chunk_size,
             compresslevel,
             mtime,
@@ -97,11 +113,9 @@ class AsyncGzipTextFile(_agz.TextFile):
             fast_compress,
         )
         self._mode = mode
-        self._encoding = check_encoding(encoding)
-        self._errors = "strict" if errors is None else errors
-        self._newline_mode = check_newline(newline)
         self._binary = binary
         self._initial_state: tuple[bytes, int] | None = None
+        self._plain_state: tuple[bytes, int] | None = None  # behind a byte-order mark
         self._nonce = b""
         self._bind_to(binary)
 
@@ -114,8 +128,12 @@ class AsyncGzipTextFile(_agz.TextFile):
             kind = "decoder"
         decoder = encoder = written = None
         if kind == "decoder" and binary.readable():
-            decoder = codecs.getincrementaldecoder(self._encoding)(self._errors)
+            make = codecs.getincrementaldecoder(self._encoding)
+            decoder = make(self._errors)
             self._initial_state = decoder.getstate()
+            behind = make()
+            behind.decode("a".encode(self._encoding))
+            self._plain_state = behind.getstate()
             self._nonce = os.urandom(8)
         elif kind == "decoder":
             encoder = codecs.getincrementalencoder(self._encoding)(self._errors)
@@ -158,11 +176,10 @@ class AsyncGzipTextFile(_agz.TextFile):
 
         From the current position (1) and the end (2) only by 0.
         """
-        offset = integer(offset, "offset must be an integer")
-        whence = integer(whence, "whence must be an integer")
         binary = self._binary
-        if binary._writes:
-            raise refusal(binary, "read")
+        if binary._running is not None or binary._state in ("new", "closed"):
+            raise refusal(binary, "seek")
+        offset, whence = operator.index(offset), operator.index(whence)
         if whence == 1:
             if offset != 0:
                 raise unsupported("can't do nonzero cur-relative seeks")
@@ -171,10 +188,15 @@ class AsyncGzipTextFile(_agz.TextFile):
             raise unsupported("can't do nonzero end-relative seeks")
         if whence not in (0, 2):
             raise ValueError("Invalid whence value")
-        place = Place(offset, None, 0) if offset >= 0 else Place.of_cookie(offset, self._nonce)
+        if binary._writes and (offset or whence):
+            raise refusal(binary, "read")
+        if offset < 0:
+            place = Place.of_cookie(offset, self._nonce)
+        else:
+            place = Place(offset, self._plain_state if offset or whence else None, 0)
         before = binary._position
         try:
-            position = await binary.seek(place.offset, whence)
+            position = await binary._seek(place.offset, whence)
         except BaseException:
             # One that is cancelled goes back, or had come to its end all the same.
             if binary._position != before:
@@ -191,7 +213,8 @@ class AsyncGzipTextFile(_agz.TextFile):
         """
         await self._binary.tell()  # the guard: refuses what tell() has to refuse
         place = Place(*self._place)
-        if place.state is None or (place.skip == 0 and place.state == self._initial_state):
+        plain = self._plain_state if place.offset else self._initial_state
+        if place.state is None or (place.skip == 0 and place.state == plain):
             return place.offset
         return place.cookie(self._nonce)
 
@@ -266,7 +289,7 @@ class AsyncGzipTextFile(_agz.TextFile):
 
     def raw(self) -> Any:
         """The file object that was given, or None for a path."""
-        return self._binary.raw()
+        return self.buffer.raw()
 
     def truncate(self, size: int | None = None) -> int:
         raise unsupported("truncate")
@@ -277,8 +300,8 @@ class AsyncGzipTextFile(_agz.TextFile):
     def __enter__(self) -> NoReturn:
         raise not_sync(self, "with")
 
-    def __exit__(self, *exc: object) -> None:
-        """Never reached: `with` is refused on entry."""
+    def __exit__(self, *exc: object) -> NoReturn:
+        raise not_sync(self, "with")
 
     def __iter__(self) -> NoReturn:
         raise not_sync(self, "for")

@@ -38,7 +38,7 @@ int agzpy_size_arg(const char *method, const char *name, PyObject *const *args,
 		return -1;
 	if (arg == NULL || arg == Py_None)
 		return 0;
-	if (PyBool_Check(arg) || !PyIndex_Check(arg)) {
+	if (!PyIndex_Check(arg)) {
 		PyErr_Format(PyExc_TypeError, "%s must be an integer, not %.200s", name,
 		             Py_TYPE(arg)->tp_name);
 		return -1;
@@ -141,6 +141,20 @@ int agzpy_guard(File *file, enum file_state wants, const char *verb)
 	                                              "Os", (PyObject *)file, verb));
 }
 
+PyObject *agzpy_misused(File *file, const Call *call)
+{
+	PyObject *type, *error, *traceback;
+	PyErr_Fetch(&type, &error, &traceback);
+	if (agzpy_guard(file, call->wants, call->verb) == 0) {
+		PyErr_Restore(type, error, traceback);
+	} else {
+		Py_XDECREF(type);
+		Py_XDECREF(error);
+		Py_XDECREF(traceback);
+	}
+	return agzpy_ready(file, NULL);
+}
+
 static PyObject *answer_later(File *file, Call *call)
 {
 	State *state = file->state_of_module;
@@ -189,7 +203,7 @@ static void settle_answer(File *file)
 int agzpy_line_at_hand(File *file, agz_cursor *cursor, agz_line *line)
 {
 	if (file->state != FILE_READING || file->running != NULL || file->large != NULL ||
-	    file->seeking || file->returning)
+	    file->seeking || file->returning || file->fault_raised == FAULT_FINAL)
 		return 0;
 	settle_answer(file);
 	agz_cursor_mark(cursor);

@@ -40,9 +40,7 @@ int agzpy_raise_fault(File *file)
 	if (file->fault_raised)
 		return agzpy_raise_made(PyObject_CallOneArg(
 		        file->state_of_module->broken_file, (PyObject *)file));
-	file->fault_raised = 1;
-	if (fault->code == AGZ_E_OUTPUT_LIMIT)
-		agz_cursor_clear(file->cursor);
+	file->fault_raised = fault->code == AGZ_E_OUTPUT_LIMIT ? FAULT_FINAL : FAULT_TOLD;
 	return agzpy_raise(file->state_of_module, fault->code, fault, (PyObject *)file);
 }
 
@@ -123,7 +121,7 @@ static PyObject *file_open_reader(PyObject *self, PyObject *args, PyObject *kwar
 		return not_opened(file, rc, sys);
 	file->waker->files++;
 	file->pushes = opts.path == NULL;
-	file->fault_raised = 0;
+	file->fault_raised = FAULT_NONE;
 	file->state = FILE_READING;
 	Py_RETURN_NONE;
 }
@@ -240,7 +238,7 @@ static PyObject *file_dispose(PyObject *self, PyObject *reopen)
 static PyObject *file_fail(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	((File *)self)->fault_raised = 1;
+	((File *)self)->fault_raised = FAULT_FINAL;
 	Py_RETURN_NONE;
 }
 
@@ -300,9 +298,10 @@ static PyObject *file_restart(PyObject *self, PyObject *unused)
 	}
 	if (rc == AGZ_OK) {
 		agz_cursor_clear(file->cursor);
+		Py_CLEAR(file->large); /* of a read that failed with the source */
 		if (!file->returning)
 			file->pos = 0;
-		file->fault_raised = 0;
+		file->fault_raised = FAULT_NONE;
 	}
 	return PyBool_FromLong(rc == AGZ_OK);
 }
@@ -547,6 +546,8 @@ static PyMethodDef file_methods[] = {
         {"_members", file_members, METH_NOARGS, NULL},
         {"_finish", agzpy_file_finish, METH_NOARGS, NULL},
         {"_stop", agzpy_file_stop, METH_NOARGS, NULL},
+        {"_seek", (PyCFunction)(void (*)(void))agzpy_file_seek_mending, METH_FASTCALL,
+         NULL},
         {"_scan", agzpy_file_scan, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},
 };

@@ -99,9 +99,13 @@ void agzpy_give_back(struct File *file);
 typedef struct File {
 	PyObject_HEAD State *state_of_module;
 	enum file_state state;
-	int pushes;       /* a user's own source or sink moves the bytes */
-	int fault_raised; /* an error of the stream was shown; what is left may be read */
-	int at_end;       /* the newest answer of the reader was AGZ_END */
+	int pushes; /* a user's own source or sink moves the bytes */
+	enum {
+		FAULT_NONE,
+		FAULT_TOLD, /* an error of the stream: what is left may be read */
+		FAULT_FINAL /* its source failed, or it was too long: nothing may */
+	} fault_raised;
+	int at_end; /* the newest answer of the reader was AGZ_END */
 	agz_reader *reader;
 	agz_cursor *cursor;
 	agz_writer *writer;
@@ -184,6 +188,12 @@ PyObject *agzpy_answer(File *file, Call *call);
  */
 int agzpy_line_at_hand(File *file, agz_cursor *cursor, agz_line *line);
 PyObject *agzpy_line_answer(File *file, PyObject *str);
+
+/*
+ * Answers a call whose arguments are wrong, as the exception that is set says; but what the
+ * file refuses whatever the arguments comes first.
+ */
+PyObject *agzpy_misused(File *file, const Call *call);
 
 /* An awaitable that is ready; takes over `value`. With value NULL, the exception set is
  * what awaiting raises. */
@@ -269,6 +279,9 @@ AGZPY_FILE_METHODS(AGZPY_DECLARE)
 #undef AGZPY_DECLARE
 PyObject *agzpy_file_finish(PyObject *self, PyObject *unused);
 PyObject *agzpy_write_seek(File *file, Py_ssize_t offset, Py_ssize_t whence);
+/* _seek(offset, whence): seek(), which mends a stream that failed wherever it goes. */
+PyObject *agzpy_file_seek_mending(PyObject *self, PyObject *const *args,
+                                  Py_ssize_t nargs);
 PyObject *agzpy_file_scan(PyObject *self, PyObject *unused);
 PyObject *agzpy_file_stop(PyObject *self, PyObject *unused);
 

@@ -105,6 +105,8 @@ int agzpy_lost(File *file, uint64_t pos)
 
 int agzpy_settle(File *file)
 {
+	if (file->fault_raised == FAULT_FINAL)
+		return agzpy_raise_fault(file);
 	while (file->seeking || file->returning) {
 		int back = !file->seeking;
 		if (back) {
@@ -255,9 +257,10 @@ static int read_step(File *file, Call *call, PyObject **result)
 	if (rc != NEED_NOTHING)
 		return rc;
 	size_t want = call->size < 0 ? SIZE_MAX : (size_t)call->size;
-	/* A whole file of some size, or a large piece: decoded straight into the result. */
+	/* A whole file of some size, or a large piece: decoded straight into the result.
+	 * After a fault nothing more is decoded. */
 	int large =
-	        want > LARGE_NBYTES &&
+	        want > LARGE_NBYTES && !file->fault_raised &&
 	        (call->size >= 0 || agz_reader_size_hint(file->reader) > LARGE_NBYTES ||
 	         agz_cursor_nbytes(file->cursor) > LARGE_NBYTES);
 	while (!large && agz_cursor_nbytes(file->cursor) < want) {
@@ -269,7 +272,7 @@ static int read_step(File *file, Call *call, PyObject **result)
 			break;
 		if (rc != NEED_NOTHING)
 			return rc;
-		large = want > LARGE_NBYTES &&
+		large = want > LARGE_NBYTES && !file->fault_raised &&
 		        agz_cursor_nbytes(file->cursor) > LARGE_NBYTES;
 	}
 	if (large && call->tries)
@@ -294,7 +297,7 @@ PyObject *agzpy_file_read(PyObject *self, PyObject *const *args, Py_ssize_t narg
 	File *file = (File *)self;
 	Call call = reading(file, read_step);
 	if (agzpy_size_arg("read", "size", args, nargs, kwnames, &call.size) < 0)
-		return agzpy_ready(file, NULL);
+		return agzpy_misused(file, &call);
 	return agzpy_answer(file, &call);
 }
 
@@ -314,7 +317,7 @@ static int something(File *file)
 
 static int read1_step(File *file, Call *call, PyObject **result)
 {
-	int rc = call->size == 0 ? NEED_NOTHING : something(file);
+	int rc = call->size == 0 ? agzpy_settle(file) : something(file);
 	if (rc != NEED_NOTHING && rc != AT_END)
 		return rc;
 	size_t n;
@@ -330,7 +333,7 @@ PyObject *agzpy_file_read1(PyObject *self, PyObject *const *args, Py_ssize_t nar
 	File *file = (File *)self;
 	Call call = reading(file, read1_step);
 	if (agzpy_size_arg("read1", "size", args, nargs, kwnames, &call.size) < 0)
-		return agzpy_ready(file, NULL);
+		return agzpy_misused(file, &call);
 	return agzpy_answer(file, &call);
 }
 
@@ -360,11 +363,11 @@ PyObject *agzpy_file_peek(PyObject *self, PyObject *const *args, Py_ssize_t narg
 	File *file = (File *)self;
 	Call call = reading(file, peek_step);
 	if (agzpy_size_arg("peek", "size", args, nargs, kwnames, &call.size) < 0)
-		return agzpy_ready(file, NULL);
+		return agzpy_misused(file, &call);
 	if (call.size > MOST_PEEK_NBYTES) {
 		PyErr_SetString(PyExc_ValueError,
 		                "peek size must be <= 134217728 bytes (128 MiB)");
-		return agzpy_ready(file, NULL);
+		return agzpy_misused(file, &call);
 	}
 	return agzpy_answer(file, &call);
 }
@@ -373,7 +376,7 @@ PyObject *agzpy_file_peek(PyObject *self, PyObject *const *args, Py_ssize_t narg
 static int readinto_step(File *file, Call *call, PyObject **result)
 {
 	size_t want = (size_t)call->view.len;
-	int rc = want == 0 ? NEED_NOTHING : something(file);
+	int rc = want == 0 ? agzpy_settle(file) : something(file);
 	if (rc != NEED_NOTHING && rc != AT_END)
 		return rc;
 	while (call->size != 1 && rc == NEED_NOTHING &&
@@ -401,14 +404,14 @@ static PyObject *readinto(PyObject *self, const char *name, Py_ssize_t kind,
 	call.size = kind;
 	PyObject *target;
 	if (agzpy_one_arg(name, "b", args, nargs, kwnames, &target) < 0)
-		return agzpy_ready(file, NULL);
+		return agzpy_misused(file, &call);
 	if (target == NULL ||
 	    PyObject_GetBuffer(target, &call.view, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) <
 	            0) {
 		PyErr_Clear();
 		call.view.obj = NULL;
 		PyErr_Format(PyExc_TypeError, "%s() argument must be writable", name);
-		return agzpy_ready(file, NULL);
+		return agzpy_misused(file, &call);
 	}
 	return agzpy_answer(file, &call);
 }
@@ -482,7 +485,7 @@ PyObject *agzpy_file_readline(PyObject *self, PyObject *const *args, Py_ssize_t 
 		return agzpy_line_answer(file, line_bytes(file, &line));
 	Call call = reading(file, readline_step);
 	if (agzpy_size_arg("readline", "limit", args, nargs, kwnames, &call.size) < 0)
-		return agzpy_ready(file, NULL);
+		return agzpy_misused(file, &call);
 	return agzpy_answer(file, &call);
 }
 
@@ -572,7 +575,7 @@ PyObject *agzpy_file_readlines(PyObject *self, PyObject *const *args, Py_ssize_t
 	Call call = reading(file, readlines_step);
 	call.undo = readlines_undo;
 	if (agzpy_size_arg("readlines", "hint", args, nargs, kwnames, &call.size) < 0)
-		return agzpy_ready(file, NULL);
+		return agzpy_misused(file, &call);
 	if (file->reader != NULL)
 		agz_reader_want_lines(file->reader);
 	return agzpy_answer(file, &call);

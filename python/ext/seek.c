@@ -25,12 +25,12 @@ int agzpy_seek_on(File *file)
 	if (rc < 0) {
 		const agz_fault *fault = agz_reader_fault(file->reader);
 		file->returning = 0;
-		file->fault_raised = 1;
+		file->fault_raised = FAULT_TOLD;
 		file->pos = agz_reader_out_nbytes(file->reader);
 		return agzpy_raise(file->state_of_module, rc, fault, (PyObject *)file);
 	}
 	file->pos = reached;
-	file->fault_raised = 0;
+	file->fault_raised = FAULT_NONE;
 	return NEED_NOTHING;
 }
 
@@ -59,7 +59,7 @@ static int move_reader(File *file, uint64_t target)
 	return agzpy_seek_on(file);
 }
 
-enum { SEEK_BEGINS = 0, SEEK_RECOVERS, SEEK_TO_END, SEEK_TO_TARGET, SEEK_MOVES };
+enum { SEEK_BEGINS = 0, SEEK_MENDS, SEEK_TO_END, SEEK_TO_TARGET };
 
 /* What whence and offset come to, once they can be known. */
 static uint64_t seek_target(File *file, const Call *call, uint64_t pos)
@@ -74,39 +74,53 @@ static uint64_t seek_target(File *file, const Call *call, uint64_t pos)
 	return base + (uint64_t)call->goal;
 }
 
+/* The first part of a seek: what is refused, and where it goes. */
+static int seek_begin(File *file, Call *call)
+{
+	int mends = call->done == SEEK_SET && (call->goal == 0 || call->size > 0);
+	if (mends && file->fault_raised == FAULT_FINAL) {
+		/* What was under way is given up: it would ask the source that failed. */
+		file->seeking = file->returning = 0;
+	} else {
+		int rc = agzpy_settle(file);
+		if (rc != NEED_NOTHING)
+			return rc;
+	}
+	if (file->fault_raised && !mends)
+		return agzpy_raise_fault(file);
+	if (call->done != SEEK_SET && call->done != SEEK_CUR && call->done != SEEK_END) {
+		PyErr_Format(PyExc_ValueError, "Invalid whence value: %zd", call->done);
+		return -1;
+	}
+	if (call->goal < 0 &&
+	    (call->done == SEEK_SET ||
+	     (call->done == SEEK_CUR && -(uint64_t)call->goal > file->pos))) {
+		PyErr_SetString(PyExc_OSError, "Negative seek in read mode");
+		return -1;
+	}
+	call->target = seek_target(file, call, file->pos);
+	call->stage = file->fault_raised       ? SEEK_MENDS
+	              : call->done == SEEK_END ? SEEK_TO_END
+	                                       : SEEK_TO_TARGET;
+	return NEED_NOTHING;
+}
+
 /*
- * call->goal: the offset; call->done: whence. A stream that failed goes back to its start
- * first, wherever the target is: that is what mends it.
+ * call->goal: the offset; call->done: whence. A stream that failed is mended by going back
+ * to its start: by seek(0), and if call->size is 1 by any absolute seek.
  */
 static int seek_step(File *file, Call *call, PyObject **result)
 {
-	int rc = NEED_NOTHING;
-	if (call->stage == SEEK_BEGINS) {
-		rc = agzpy_settle(file);
-		if (rc != NEED_NOTHING)
-			return rc;
-		if (call->done == SEEK_CUR && call->goal < 0 &&
-		    -(uint64_t)call->goal > file->pos) {
-			PyErr_SetString(PyExc_OSError, "Negative seek in read mode");
-			return -1;
-		}
-		call->target = seek_target(file, call, file->pos);
-		call->stage = file->fault_raised       ? SEEK_RECOVERS
-		              : call->done == SEEK_END ? SEEK_TO_END
-		                                       : SEEK_TO_TARGET;
-	}
-	if (file->fault_raised && call->done == SEEK_END &&
-	    call->stage == SEEK_RECOVERS) {
-		/* Where a broken stream ends is not known. */
-		return agzpy_raise_fault(file);
-	}
+	int rc = call->stage == SEEK_BEGINS ? seek_begin(file, call) : NEED_NOTHING;
+	if (rc != NEED_NOTHING)
+		return rc;
 	if (call->tries && call->stage != SEEK_TO_TARGET)
 		return NEED_START;
-	if (call->stage == SEEK_RECOVERS) {
+	if (call->stage == SEEK_MENDS) {
 		rc = move_reader(file, 0);
 		if (rc != NEED_NOTHING)
 			return rc;
-		call->stage = call->done == SEEK_END ? SEEK_TO_END : SEEK_TO_TARGET;
+		call->stage = SEEK_TO_TARGET;
 	}
 	if (call->stage == SEEK_TO_END) {
 		rc = move_reader(file, UINT64_MAX);
@@ -170,48 +184,50 @@ static int seek_args(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
 		return -1;
 	}
 	for (int k = 0; k < 2; k++) {
-		if (given[k] != NULL &&
-		    (PyBool_Check(given[k]) || !PyIndex_Check(given[k]))) {
+		if (given[k] != NULL && !PyIndex_Check(given[k])) {
 			PyErr_Format(PyExc_TypeError, "%s must be an integer, not %.200s",
 			             names[k], Py_TYPE(given[k])->tp_name);
 			return -1;
 		}
 	}
-	*offset = PyNumber_AsSsize_t(given[0], PyExc_OverflowError);
-	*whence = given[1] == NULL ? SEEK_SET
-	                           : PyNumber_AsSsize_t(given[1], PyExc_ValueError);
-	if (PyErr_Occurred())
-		return -1;
-	if (*whence != SEEK_SET && *whence != SEEK_CUR && *whence != SEEK_END) {
-		PyErr_Format(PyExc_ValueError, "Invalid whence value: %zd", *whence);
-		return -1;
-	}
-	return 0;
+	/* Clipped: beyond every end, before every start, of no known kind. */
+	*offset = PyNumber_AsSsize_t(given[0], NULL);
+	*whence = given[1] == NULL ? SEEK_SET : PyNumber_AsSsize_t(given[1], NULL);
+	return PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *seek(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                      PyObject *kwnames, int mends)
+{
+	File *file = (File *)self;
+	Call call = {.step = seek_step,
+	             .undo = seek_undo,
+	             .wants = file->state == FILE_WRITING ? FILE_WRITING : FILE_READING,
+	             .verb = "seek",
+	             .size = mends};
+	if (seek_args(args, nargs, kwnames, &call.goal, &call.done) < 0)
+		return agzpy_misused(file, &call);
+	if (file->state == FILE_WRITING)
+		return agzpy_write_seek(file, call.goal, call.done);
+	return agzpy_answer(file, &call);
 }
 
 PyObject *agzpy_file_seek(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *kwnames)
 {
-	File *file = (File *)self;
-	Call call = {.step = seek_step,
-	             .undo = seek_undo,
-	             .wants = FILE_READING,
-	             .verb = "seek"};
-	if (seek_args(args, nargs, kwnames, &call.goal, &call.done) < 0)
-		return agzpy_ready(file, NULL);
-	if (file->state == FILE_WRITING)
-		return agzpy_write_seek(file, call.goal, call.done);
-	if (call.done == SEEK_SET && call.goal < 0) {
-		PyErr_SetString(PyExc_OSError, "Negative seek in read mode");
-		return agzpy_ready(file, NULL);
-	}
-	return agzpy_answer(file, &call);
+	return seek(self, args, nargs, kwnames, 0);
+}
+
+PyObject *agzpy_file_seek_mending(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+	return seek(self, args, nargs, NULL, 1);
 }
 
 static int tell_step(File *file, Call *call, PyObject **result)
 {
 	(void)call;
-	if (file->state == FILE_READING && (file->seeking || file->returning)) {
+	if (file->state == FILE_READING && (file->seeking || file->returning) &&
+	    file->fault_raised != FAULT_FINAL) {
 		int rc = agzpy_settle(file);
 		if (rc != NEED_NOTHING)
 			return rc;

@@ -436,6 +436,12 @@ static PyObject *reading_call(Text *t, int (*step)(File *, Call *, PyObject **),
 	return agzpy_answer(t->file, &call);
 }
 
+static PyObject *misused(Text *t)
+{
+	Call call = {.wants = FILE_READING, .verb = "read"};
+	return agzpy_misused(t->file, &call);
+}
+
 #define FASTCALL                                                                         \
 	PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames
 
@@ -444,7 +450,7 @@ PyObject *agzpy_text_read(FASTCALL)
 	Text *t = (Text *)self;
 	Py_ssize_t size;
 	if (agzpy_size_arg("read", "size", args, nargs, kwnames, &size) < 0)
-		return agzpy_ready(t->file, NULL);
+		return misused(t);
 	return reading_call(t, read_step, size);
 }
 
@@ -457,7 +463,7 @@ PyObject *agzpy_text_readline(FASTCALL)
 	    agzpy_line_at_hand(t->file, cursor_of(t), &line))
 		return agzpy_line_answer(t->file, take_line(t, &line));
 	if (agzpy_size_arg("readline", "limit", args, nargs, kwnames, &limit) < 0)
-		return agzpy_ready(t->file, NULL);
+		return misused(t);
 	return reading_call(t, readline_step, limit);
 }
 
@@ -466,7 +472,7 @@ PyObject *agzpy_text_readlines(FASTCALL)
 	Text *t = (Text *)self;
 	Py_ssize_t hint;
 	if (agzpy_size_arg("readlines", "hint", args, nargs, kwnames, &hint) < 0)
-		return agzpy_ready(t->file, NULL);
+		return misused(t);
 	return reading_call(t, readlines_step, hint);
 }
 

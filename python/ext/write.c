@@ -274,7 +274,7 @@ PyObject *agzpy_writelines(File *file, PyObject *owner, PyObject *lines,
 	             .owner = owner,
 	             .object = PyObject_GetIter(lines)};
 	if (call.object == NULL)
-		return agzpy_ready(file, NULL);
+		return agzpy_misused(file, &call);
 	return agzpy_answer(file, &call);
 }
 
@@ -391,19 +391,16 @@ static int zeros_step(File *file, Call *call, PyObject **result)
 PyObject *agzpy_write_seek(File *file, Py_ssize_t offset, Py_ssize_t whence)
 {
 	Call call = {.step = zeros_step, .wants = FILE_WRITING, .verb = "seek"};
-	Py_ssize_t pos = (Py_ssize_t)file->pos;
-	if (whence == SEEK_END) {
+	Py_ssize_t pos = whence == SEEK_SET ? (Py_ssize_t)file->pos : 0;
+	if (whence != SEEK_SET && whence != SEEK_CUR) {
 		PyErr_SetString(PyExc_ValueError,
 		                "Seek from end not supported in write mode");
 		return agzpy_ready(file, NULL);
 	}
-	if (whence == SEEK_CUR)
-		call.size = offset;
-	else
-		call.size = offset - pos;
-	if (call.size < 0) {
+	if (offset < pos) {
 		PyErr_SetString(PyExc_OSError, "Negative seek in write mode");
 		return agzpy_ready(file, NULL);
 	}
+	call.size = offset - pos;
 	return agzpy_answer(file, &call);
 }

@@ -97,7 +97,7 @@ class Pieces:
 
 
 class Seekable(Pieces):
-    def seek(self, offset: int) -> int:
+    def seek(self, offset: int, whence: int = 0) -> int:
         self.pos = offset
         return offset
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import agz
 import pytest
-from support import Collect, Pieces, raw_deflate, source_text, zeros_file
+from support import Collect, Pieces, Seekable, raw_deflate, source_text, zeros_file
 
 TEXT = b"".join(b"line %d of a small file\n" % i for i in range(40))
 
@@ -319,6 +319,118 @@ def test_after_an_error(tmp_path: Path, run: Any, source: bool, mode: str) -> No
                 assert await file.seek(0) == 0
                 assert await file.readline() == lines[0]
                 await file.seek(0)
+
+    run(main())
+
+
+@pytest.mark.parametrize("mode", ["rb", "rt"])
+def test_much_that_was_decoded_before_an_error(tmp_path: Path, run: Any, mode: str) -> None:
+    """More than a large read decodes at once."""
+    plain = b"0123456789\n" * 500_000
+    path = tmp_path / "f.gz"
+    path.write_bytes(gzip.compress(plain)[:-8] + bytes(8))
+
+    async def main() -> None:
+        for size in (-1, 2_000_000, len(plain)):
+            async with agz.open(path, mode) as file:
+                with pytest.raises(gzip.BadGzipFile):
+                    while await file.read():
+                        pass
+                got = b""
+                while len(got) < len(plain):
+                    data: Any = await file.read(size)
+                    got += data if mode == "rb" else data.encode()
+                assert got == plain
+                with pytest.raises(OSError, match="broken"):
+                    await file.read(size)
+
+    run(main())
+
+
+def test_only_the_start_mends_a_stream(tmp_path: Path, run: Any) -> None:
+    path = tmp_path / "f.gz"
+    path.write_bytes(member(TEXT)[:-8] + bytes(8))
+
+    async def main() -> None:
+        async with agz.open(path) as file:
+            with pytest.raises(gzip.BadGzipFile):
+                await file.read()
+            for place in ((1,), (0, 1), (1, 1), (0, 2), (-1, 2)):
+                with pytest.raises(OSError, match="broken"):
+                    await file.seek(*place)
+            assert await file.seek(0) == 0
+            assert await file.seek(5) == 5
+            assert await file.read(5) == TEXT[5:10]
+        # A text seek goes to its place from the start, as in io.
+        async with agz.open(path, "rt") as text:
+            with pytest.raises(gzip.BadGzipFile):
+                await text.read()
+            assert await text.seek(5) == 5
+            assert await text.read(5) == TEXT[5:10].decode()
+
+    run(main())
+
+
+class FailsOnce(Seekable):
+    def __init__(self, data: bytes, size: int, at: int) -> None:
+        super().__init__(data, size)
+        self.at = at
+
+    async def read(self, size: int = -1) -> bytes:
+        piece = await super().read(size)
+        if self.pos >= self.at > 0:
+            self.at = 0
+            raise OSError("no more")
+        return piece
+
+
+@pytest.mark.parametrize("mode", ["rb", "rt"])
+@pytest.mark.parametrize("encoding", ["ascii", "utf-16"])
+def test_after_a_source_has_failed(run: Any, mode: str, encoding: str) -> None:
+    """Nobody knows what it gave: nothing comes any more before seek(0), wherever it failed."""
+    text = "0123456789\n" * 300_000
+    plain = text.encode(encoding)
+    packed = gzip.compress(plain, 1)
+    options = {"encoding": encoding} if mode == "rt" else {}
+    whole: Any = text if mode == "rt" else plain
+
+    async def main() -> None:
+        calls: list[Callable[[Any], Any]] = [
+            *(lambda f: f.read(), lambda f: f.read(len(plain)), lambda f: f.readlines()),
+            *(lambda f: f.seek(len(plain) - 100), lambda f: f.seek(0, 2)),
+        ]
+        for call in calls:
+            source = FailsOnce(packed, 4000, len(packed) * 3 // 4)
+            async with agz.open(None, mode, fileobj=source, **options) as file:
+                first = await file.readline()
+                place = await file.tell()
+                with pytest.raises(OSError, match="no more"):
+                    await call(file)
+                assert await file.tell() == place
+                for again in (file.read, file.readline, lambda n=0: file.read(n)):
+                    with pytest.raises(OSError, match="broken"):
+                        await again()
+                assert await file.seek(0) == 0
+                assert await file.readline() == first
+                assert first + await file.read() == whole
+
+    run(main())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_nothing_comes_beyond_the_limit(tmp_path: Path, run: Any, encoding: str) -> None:
+    path = tmp_path / "f.gz"
+    path.write_bytes(gzip.compress(("line\n" * 1000).encode(encoding)))
+
+    async def main() -> None:
+        options = {"encoding": encoding, "max_decompressed_size": 2000}
+        async with agz.open(path, "rt", **options) as file:
+            assert await file.readline() == "line\n"
+            with pytest.raises(OSError, match="exceeded"):
+                await file.read()
+            for size in (-1, 1, 0):
+                with pytest.raises(OSError, match="broken"):
+                    await file.read(size)
 
     run(main())
 

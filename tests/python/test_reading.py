@@ -309,7 +309,7 @@ def test_peek_moves_nothing(tmp_path: Path, run: Any) -> None:
 
 
 @pytest.mark.parametrize("method", ["read", "read1", "readline", "readlines", "peek"])
-@pytest.mark.parametrize("wrong", [1.0, "1", True, b"1"])
+@pytest.mark.parametrize("wrong", [1.0, "1", b"1"])
 def test_sizes_are_integers(tmp_path: Path, run: Any, method: str, wrong: Any) -> None:
     path = tmp_path / "f.gz"
     path.write_bytes(gzip.compress(b"text"))
