@@ -191,10 +191,12 @@ int agz_writer_open(const agz_writer_options *opts, agz_writer **writer)
 	if (rc != AGZ_OK)
 		agz__sleeper_leave(&w->sleeper);
 	agz__unlock();
-	if (rc != AGZ_OK)
+	if (rc != AGZ_OK) {
+		w->opened = rc; /* the descriptor stays the caller's */
 		agz__writer_dispose(w);
-	else
+	} else {
 		*writer = w;
+	}
 	return rc;
 }
 
@@ -208,10 +210,8 @@ void agz_writer_close(agz_writer *w)
 		bury_job(w);
 	agz__sleeper_leave(&w->sleeper);
 	agz__job_withdraw(&w->job);
-	if (agz__writer_idle(w) && w->opened == AGZ_WAIT && w->kind == AGZ_SINK_FD) {
-		w->sink.fd = w->fd;
-		w->sink.owned = w->close_fd;
-	}
+	if (agz__writer_idle(w))
+		agz__writer_adopt(w);
 	w->closed = true;
 	if (!agz__writer_idle(w) && w->opened == AGZ_OK && w->sink.live)
 		agz__bell_ring(&w->sink.bell);

@@ -106,6 +106,9 @@ agz__writer_piece agz__writer_header; /* before any input */
 void agz__writer_run(agz__job *job);
 enum agz__lane agz__writer_lane(const agz_writer *w);
 
+/* A descriptor that was never looked at is the writer's to close all the same. */
+void agz__writer_adopt(agz_writer *w);
+
 /* Frees it, without the lock; no job is in flight, nor will be. */
 void agz__writer_dispose(agz_writer *w);
 

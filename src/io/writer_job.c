@@ -320,8 +320,17 @@ agz__writer_piece *agz__writer_next(const agz_writer *w)
 
 /* ---- the job ----------------------------------------------------------------------------- */
 
+void agz__writer_adopt(agz_writer *w)
+{
+	if (w->opened == AGZ_WAIT && w->kind == AGZ_SINK_FD) {
+		w->sink.fd = w->fd;
+		w->sink.owned = w->close_fd;
+	}
+}
+
 void agz__writer_dispose(agz_writer *w)
 {
+	agz__writer_adopt(w);
 	drop_encoder(w);
 	agz__sink_close(&w->sink);
 	if (w->lure >= 0)

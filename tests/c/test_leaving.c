@@ -243,6 +243,26 @@ static void close_while_finishing(void **state)
 	test_pool = NULL;
 }
 
+/* Whenever it is closed after it was opened, a descriptor that was given away is closed. */
+static void close_at_once_closes(void **state)
+{
+	agz_writer_options o = AGZ_WRITER_OPTIONS_INIT;
+
+	(void)state;
+	o.sink = AGZ_SINK_FD;
+	o.close_fd = 1;
+	for (int i = 0; i < 20 * TIMES; i++) {
+		o.fd = open(test_path("a.gz"), O_WRONLY | O_CREAT, 0600);
+		agz_writer *w = open_writer(o);
+		for (int spin = 0; spin < i % 200; spin++)
+			atomic_thread_fence(memory_order_seq_cst);
+		agz_writer_close(w);
+	}
+	agz_pool_free(test_pool);
+	test_pool = NULL;
+	assert_int_equal(test_sys.closed, 20 * TIMES);
+}
+
 /* ---- nobody comes ----------------------------------------------------------------------------- */
 
 /* A FIFO that nobody reads keeps neither a thread nor whoever frees the pool. */
@@ -276,6 +296,7 @@ int main(void)
 	        io_test(reader_ends_meanwhile),
 	        io_test(writer_ends_meanwhile),
 	        io_test(close_while_finishing),
+	        io_test(close_at_once_closes),
 	        io_test(no_reader),
 	};
 
