@@ -53,7 +53,7 @@ if ! is_done $stamp "$key"; then
 	rm -f .cache/stamps/package*
 	logged .cache/log/package.log .venv/bin/python -m pip install --disable-pip-version-check \
 		--no-build-isolation --no-deps --no-index --force-reinstall \
-		--config-settings=build-dir=build/python . || die 'the package does not build'
+		--config-settings=build-dir=build/$stamp . || die 'the package does not build'
 	set_done package "$key"
 	set_done $stamp "$key"
 fi
