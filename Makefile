@@ -1,10 +1,11 @@
 # make demo and make check set up all they need, from a bare machine on.
 
-.PHONY: help demo check fuzz build bench lint format clean
+.PHONY: help demo check check-deep fuzz build bench load lint format clean
 
 help:
 	@echo 'make demo    set up, then run the main job and print what it measured'
 	@echo 'make check   set up, then run every test'
+	@echo 'make check-deep  set up, then run what takes longer: sanitizers, each fuzz target'
 	@echo 'make fuzz    set up, then fuzz each part for FUZZ_SECONDS, ten minutes if not said'
 	@echo 'make build   set up, build the package and install it into .venv'
 	@echo 'make bench   set up, then measure agz against its peers, some fifteen minutes'
@@ -19,6 +20,9 @@ demo:
 
 check:
 	@scripts/check.sh
+
+check-deep:
+	@scripts/check-deep.sh
 
 fuzz:
 	@scripts/fuzz.sh

@@ -3,38 +3,7 @@
 # had to say is shown at once, the whole of it stands in build/check/log.
 . "$(dirname "$0")/common.sh"
 
-scripts/setup.sh check
-PKG_CONFIG_PATH=$(scripts/zlib-ng.sh)${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
-export PKG_CONFIG_PATH
-out=build/check
-logs=$out/log
-rm -rf $out
-mkdir -p $logs
-failed=()
-steps=0
-
-# step TITLE COMMAND...
-step() {
-	local title=$1 name=${1,,} start=$SECONDS result=ok
-	shift
-	steps=$((steps + 1))
-	if ! logged "$logs/${name//[^a-z0-9]/-}.log" "$@"; then
-		result=FAILED
-		failed+=("$title")
-	fi
-	printf '%-7s %-44s %4d s\n' "$result" "$title" $((SECONDS - start))
-}
-
-# build_c NAME COMPILER OPTION...: one without a warning.
-build_c() {
-	CC=$2 meson setup "$out/$1" -Dwerror=true -Dtests=enabled -Dexamples=enabled "${@:3}" &&
-		meson compile -C "$out/$1"
-}
-
-# test_c NAME ARGUMENT...
-test_c() {
-	meson test -C "$out/$1" --print-errorlogs "${@:2}"
-}
+begin build/check
 
 every_engine() {
 	build_c gcc gcc -Dzlib-ng=enabled -Ddebug=true "--prefix=$PWD/$out/root" && test_c gcc
@@ -85,9 +54,4 @@ step 'the README, on what is installed' scripts/check_readme.sh $out/gcc
 step 'Python and the command' python -m pytest -q -n 2
 step "the peer's own tests" peer_tests
 
-tests=$(cat $out/*/meson-logs/testlog*.txt $logs/*.log |
-	sed -nE 's/.*\[  PASSED  \] ([0-9]+).*/\1/p; s/.*\b([0-9]+) passed.*/\1/p' |
-	paste -sd+)
-say "$((${tests:-0})) tests in $steps steps, $SECONDS s; the logs are in $logs"
-printf '%d passed, %d failed\n' $((steps - ${#failed[@]})) ${#failed[@]}
-[ ${#failed[@]} = 0 ] || die "failed: $(printf '%s; ' "${failed[@]}")"
+summary

@@ -37,3 +37,52 @@ set_done() {
 	mkdir -p .cache/stamps
 	printf '%s\n' "$2" >".cache/stamps/$1"
 }
+
+# ---- the steps of check.sh and check-deep.sh ------------------------------------------
+
+# begin FOLDER: an empty one for builds and logs, after all is set up that steps need.
+begin() {
+	scripts/setup.sh check
+	PKG_CONFIG_PATH=$(scripts/zlib-ng.sh)${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+	export PKG_CONFIG_PATH
+	out=$1
+	logs=$out/log
+	rm -rf "$out"
+	mkdir -p "$logs"
+	failed=()
+	steps=0
+}
+
+# step TITLE COMMAND...
+step() {
+	local title=$1 name=${1,,} start=$SECONDS result=ok
+	shift
+	steps=$((steps + 1))
+	if ! logged "$logs/${name//[^a-z0-9]/-}.log" "$@"; then
+		result=FAILED
+		failed+=("$title")
+	fi
+	printf '%-7s %-44s %4d s\n' "$result" "$title" $((SECONDS - start))
+}
+
+# build_c NAME COMPILER OPTION...: one without a warning.
+build_c() {
+	CC=$2 meson setup "$out/$1" -Dwerror=true -Dtests=enabled -Dexamples=enabled "${@:3}" &&
+		meson compile -C "$out/$1"
+}
+
+# test_c NAME ARGUMENT...
+test_c() {
+	meson test -C "$out/$1" --print-errorlogs "${@:2}"
+}
+
+# Adds up, and fails if a step did.
+summary() {
+	local tests
+	tests=$(cat "$out"/*/meson-logs/testlog*.txt "$logs"/*.log |
+		sed -nE 's/.*\[  PASSED  \] ([0-9]+).*/\1/p; s/.*\b([0-9]+) passed.*/\1/p' |
+		paste -sd+)
+	say "$((${tests:-0})) tests in $steps steps, $SECONDS s; the logs are in $logs"
+	printf '%d passed, %d failed\n' $((steps - ${#failed[@]})) ${#failed[@]}
+	[ ${#failed[@]} = 0 ] || die "failed: $(printf '%s; ' "${failed[@]}")"
+}

@@ -13,8 +13,8 @@ RULES = Path(__file__).parents[2] / "scripts" / "rules.py"
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads ELF headers")
 def test_hardened(command: Path) -> None:
-    files = [agz._agz.__file__, command.resolve()]
+    files = [agz._agz.__file__, str(command.resolve())]
     run = subprocess.run(
-        [sys.executable, RULES, "hardened", *files], capture_output=True, text=True
+        [sys.executable, str(RULES), "hardened", *files], capture_output=True, text=True
     )
     assert run.returncode == 0, run.stdout + run.stderr
