@@ -12,7 +12,7 @@
 #include "io/source.h"
 
 #define AGZ__SMALL_NBYTES     (64 * 1024) /* of a file that its open job reads to its end */
-#define AGZ__TINY_NBYTES      (8 * 1024)  /* of one that is opened and read by its caller */
+#define AGZ__TINY_NBYTES      (8 * 1024) /* of one that is opened and read by its caller */
 #define AGZ__STEP_NBYTES      (256 * 1024) /* taken or made by one decoder step, at most */
 #define AGZ__CHUNK_NBYTES     (256 * 1024) /* the default chunk */
 #define AGZ__MAX_CHUNK_NBYTES (1024 * 1024 * 1024)
