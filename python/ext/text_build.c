@@ -1,11 +1,21 @@
 /*
  * text_build.c - see text_build.h.
  */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* MADV_HUGEPAGE */
+#endif
 #include "text_build.h"
+
+#include <sys/mman.h>
+
+#if defined(__linux__) && !defined(MADV_HUGEPAGE)
+#error "<sys/mman.h> gives no MADV_HUGEPAGE"
+#endif
 
 enum {
 	MOST_PARTS = 4 + 64, /* wider four times at most; else twice as long */
-	SLICE = 64 << 10     /* characters copied between two looks at the clock */
+	SLICE = 64 << 10,    /* characters copied between two looks at the clock */
+	HUGE_PAGE = 2 << 20
 };
 
 typedef struct Part {
@@ -47,6 +57,21 @@ Build *agzpy_build_of(PyObject *object)
 	return PyCapsule_GetPointer(object, capsule_name);
 }
 
+/* Fresh pages of 4 KiB would cost more than the characters that are put there. */
+static void prefer_huge_pages(PyObject *room)
+{
+#ifdef MADV_HUGEPAGE
+	uintptr_t from = (uintptr_t)PyUnicode_DATA(room), to = from;
+	to += (uintptr_t)PyUnicode_GET_LENGTH(room) * PyUnicode_KIND(room);
+	from = (from + HUGE_PAGE - 1) & ~((uintptr_t)HUGE_PAGE - 1);
+	to &= ~((uintptr_t)HUGE_PAGE - 1);
+	if (from < to)
+		madvise((void *)from, to - from, MADV_HUGEPAGE);
+#else
+	(void)room;
+#endif
+}
+
 /* Room for `more` characters up to `widest`, in the last part or in a new one. Room that
  * is never used costs no memory, so the hint is taken at its word. */
 static Part *room_for(Build *build, Py_ssize_t more, Py_UCS4 widest)
@@ -69,6 +94,7 @@ static Part *room_for(Build *build, Py_ssize_t more, Py_UCS4 widest)
 	last->room = PyUnicode_New(room, widest);
 	if (last->room == NULL)
 		return NULL;
+	prefer_huge_pages(last->room);
 	last->from = last->to = length;
 	build->n_parts++;
 	return last;

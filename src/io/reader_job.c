@@ -4,12 +4,19 @@
  * It does one piece of work after the other, each for the most urgent of three goals (seek,
  * into, fill the ring), and ends when there is none, or when other files wait for its thread.
  */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* MADV_HUGEPAGE */
+#endif
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/memory.h"
 #include "io/reader.h"
+
+#if defined(__linux__) && !defined(MADV_HUGEPAGE)
+#error "<sys/mman.h> gives no MADV_HUGEPAGE"
+#endif
 
 #define HUGE_NBYTES  ((size_t)4 * 1024 * 1024) /* of a result worth huge pages */
 #define PIECE_NBYTES ((size_t)1024 * 1024)     /* of a result, made in one turn */
