@@ -154,12 +154,13 @@ def sweeps(report: Report) -> dict[str, list[Line]]:
 def steepest(lines: list[Line], name: str = "agz") -> float | None:
     """The steepest power of the axis by which a contender's figure grows.
 
-    Between two points that are far enough apart for noise not to look like growth.
+    Of the least in all rounds, and between two points that are far enough apart: what other
+    programs add is noise, and shall not look like growth.
     """
     points = [
-        (line["point"], line["results"][name]["median"])
+        (line["point"], line["results"][name]["min"])
         for line in lines
-        if line["results"].get(name, {}).get("median")
+        if line["results"].get(name, {}).get("min")
     ]
     slopes = [
         math.log(y2 / y1) / math.log(x2 / x1)

@@ -177,10 +177,19 @@ async def member(lib: Any, job: Job) -> Any:
 
 
 def _given_lines(inputs: Inputs, x: int) -> Given:
-    """Lines of x bytes, the line end included: 8 MB of them, but not over 400,000."""
+    """Lines of x bytes, the line end included: 8 MB of them, but not over 400,000.
+
+    One text, cut at different places: equal lines would be the harder to compress the longer
+    they are, once the window does not reach from one to the next.
+    """
     n_lines = max(2, min(inputs.count(400_000), inputs.count(8_000_000) // x))
-    text = inputs.prose(x - 1).replace(b"\n", b" ") + b"\n"
-    return inputs.file(f"lines-{x}-{n_lines}", lambda: text * n_lines)
+    length = x - 1
+
+    def content() -> bytes:
+        text = inputs.prose(n_lines * length).replace(b"\n", b" ")
+        return b"".join(text[i * length : (i + 1) * length] + b"\n" for i in range(n_lines))
+
+    return inputs.file(f"lines-{x}-{n_lines}", content)
 
 
 def _given_members(inputs: Inputs, x: int) -> Given:

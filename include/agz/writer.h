@@ -52,7 +52,7 @@ typedef struct agz_writer_options {
 	unsigned mode;    /* permissions of a new file, less the umask; 0: 0666 */
 	int fd;
 	int close_fd; /* for AGZ_SINK_FD: finish closes it */
-	size_t chunk_nbytes; /* of input handed to a worker at a time, at least 4 KiB; 0: 256 KiB */
+	size_t chunk_nbytes; /* of input handed to a worker at a time, at least 64 KiB; 0: 256 KiB */
 	const agz_encoder_options *encoder; /* NULL: defaults; copied */
 } agz_writer_options;
 

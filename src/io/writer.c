@@ -9,6 +9,7 @@
 
 #define CHUNK_NBYTES       ((size_t)256 * 1024)
 #define MAX_CHUNK_NBYTES   ((size_t)1024 * 1024 * 1024)
+#define LEAST_CHUNK_NBYTES ((size_t)64 * 1024) /* less is not worth a hand-over */
 #define FIRST_BATCH_NBYTES ((size_t)4 * 1024)
 #define INLINE_NBYTES      ((size_t)4 * 1024) /* of a write that its caller encodes */
 #define MAX_SPANS          4
@@ -145,8 +146,8 @@ static agz_writer *new_writer(const agz_writer_options *o, const agz_encoder_opt
 	w->close_fd = o->close_fd != 0;
 	w->sink.fd = w->sink.bell.fd = w->sink.bell.write_fd = w->lure = -1;
 	w->chunk_nbytes = o->chunk_nbytes != 0 ? o->chunk_nbytes : CHUNK_NBYTES;
-	if (w->chunk_nbytes < FIRST_BATCH_NBYTES) /* a hand-over costs as much as these */
-		w->chunk_nbytes = FIRST_BATCH_NBYTES;
+	if (w->chunk_nbytes < LEAST_CHUNK_NBYTES)
+		w->chunk_nbytes = LEAST_CHUNK_NBYTES;
 	w->options = *e;
 	if (e->engine != NULL)
 		w->options.engine = strcpy(w->engine, e->engine);
