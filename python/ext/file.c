@@ -238,7 +238,9 @@ static PyObject *file_dispose(PyObject *self, PyObject *reopen)
 static PyObject *file_fail(PyObject *self, PyObject *unused)
 {
 	(void)unused;
-	((File *)self)->fault_raised = FAULT_FINAL;
+	File *file = (File *)self;
+	if (file->fault_raised == FAULT_NONE) /* what came before a fault is here still */
+		file->fault_raised = FAULT_FINAL;
 	Py_RETURN_NONE;
 }
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import agz
 import pytest
-from support import Collect, Pieces, Seekable, raw_deflate, source_text, zeros_file
+from support import Collect, Pieces, Seekable, cancelled_at, raw_deflate, source_text, zeros_file
 
 TEXT = b"".join(b"line %d of a small file\n" % i for i in range(40))
 
@@ -691,5 +691,44 @@ def test_no_success_before_the_sink_has_it_all(run: Any) -> None:
         assert (file.closed, sink.closed) == (True, 1)
         with pytest.raises(EOFError):
             gzip.GzipFile(fileobj=io.BytesIO(sink.data)).read()
+
+    run(main())
+
+
+def test_a_cancelled_way_back_leaves_what_came_before_the_fault(run: Any) -> None:
+    wire = bytearray(gzip.compress(b"one\ntwo\n"))
+    wire[-1] ^= 1  # an ISIZE that is wrong
+
+    class Slow:
+        def __init__(self) -> None:
+            self.stream = io.BytesIO(wire)
+            self.hold = True
+
+        async def read(self, size: int = -1) -> bytes:
+            return self.stream.read(size)
+
+        async def seek(self, offset: int, whence: int = 0) -> int:
+            place = self.stream.seek(offset, whence)
+            while self.hold:
+                await asyncio.sleep(0)
+            return place
+
+        async def tell(self) -> int:
+            return self.stream.tell()
+
+        def seekable(self) -> bool:
+            return True
+
+    async def main() -> None:
+        source = Slow()
+        async with agz.open(None, "rb", fileobj=source) as file:
+            with pytest.raises(gzip.BadGzipFile, match="ISIZE"):
+                await file.readlines()
+            cancelled, _ = await cancelled_at(lambda: file.seek(0), 2)
+            assert cancelled
+            assert await file.readline() == b"one\n"
+            source.hold = False
+            assert await file.seek(0) == 0
+            assert await file.readline() == b"one\n"
 
     run(main())
