@@ -89,14 +89,16 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name == "codec":
-        return import_module(".codec", __name__)
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
-    return value
+if not TYPE_CHECKING:  # checkers know the names, and no others
+
+    def __getattr__(name: str) -> Any:
+        if name == "codec":
+            return import_module(".codec", __name__)
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
+        return value
 
 
 def __dir__() -> list[str]:
