@@ -233,8 +233,12 @@ class AsyncGzipTextFile(_agz.TextFile):
 
     async def _batches(self, hint: int) -> AsyncIterator[list[str]]:
         # readlines() goes past its hint; a batch ends where it has reached it.
-        while lines := await self.readlines(max(1, hint - 1)):
-            yield lines
+        if hint == 1:
+            while line := await self.readline():
+                yield [line]
+        else:
+            while lines := await self.readlines(hint - 1):
+                yield lines
 
     # ---- the rest of a file ------------------------------------------------------------
 

@@ -108,7 +108,11 @@ int agzpy_settle(File *file)
 	if (file->fault_raised == FAULT_FINAL)
 		return agzpy_raise_fault(file);
 	while (file->seeking || file->returning) {
-		int back = !file->seeking;
+		/* Back at once, since what a cancelled seek would still meet is nobody's;
+		 * by the start if it is on its way there, which mends it. */
+		int went_on = file->seeking;
+		int back = file->returning && (!went_on || file->seek_target != 0);
+		uint64_t cancelled = file->seek_target;
 		if (back) {
 			file->returning = 0;
 			file->seeking = 1;
@@ -123,6 +127,8 @@ int agzpy_settle(File *file)
 				return -1;
 			}
 			PyErr_Clear(); /* a pipe: the seek that was cancelled stands */
+			file->seeking = went_on;
+			file->seek_target = cancelled;
 			rc = NEED_NOTHING;
 		}
 		if (rc != NEED_NOTHING)

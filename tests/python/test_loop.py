@@ -281,6 +281,38 @@ def test_a_cancelled_seek_whose_source_is_back_already(run: Any, n: int, target:
     run(main())
 
 
+@pytest.mark.parametrize("source", [False, True])
+@pytest.mark.parametrize("to", [(0, 2), (200_000,)])
+def test_a_fault_that_a_cancelled_seek_would_meet(
+    tmp_path: Path, run: Any, source: bool, to: tuple[int, ...]
+) -> None:
+    """It is nobody's: the file is where it was, before that fault."""
+    packed = PACKED[:-8] + bytes(8)
+    path = tmp_path / "f.gz"
+    path.write_bytes(packed)
+
+    async def main() -> None:
+        n, cancelled = 0, True
+        while cancelled:
+            n += 1
+            fileobj = Seekable(packed, 2000) if source else None
+            async with agz.open(None if source else path, fileobj=fileobj) as file:
+                assert await file.readline() == LINES[0]
+                try:
+                    cancelled, _ = await cancelled_at(lambda file=file: file.seek(*to), n)
+                except gzip.BadGzipFile:
+                    break
+                assert cancelled
+                assert await file.tell() == len(LINES[0])
+                assert await file.seek(5) == 5
+                assert await file.read(5000) == DATA[5:5005]
+                with pytest.raises(gzip.BadGzipFile):
+                    await file.read()
+        assert n > 1
+
+    run(main())
+
+
 def test_a_cancelled_seek_in_decoded_text(run: Any) -> None:
     """To a place within what the decoder makes of some bytes: it is there, or where it was."""
     text = DATA.decode()

@@ -390,6 +390,25 @@ def test_a_seek_past_the_end_gives_the_place_it_was_asked_for(
     run(main())
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_batch_ends_where_it_has_reached_its_hint(
+    tmp_path: Path, run: Any, encoding: str
+) -> None:
+    lines = ["\n", "\n", "ab\n", "\n", "abcdef\n", "c"]
+    path = tmp_path / "f.gz"
+    path.write_bytes(gzip.compress("".join(lines).encode(encoding)))
+
+    async def main() -> None:
+        for hint in (1, 2, 3, 4, 100):
+            async with agz.open(path, "rt", encoding=encoding) as file:
+                batches = [batch async for batch in file.iter_batches(hint)]
+            assert sum(batches, []) == lines
+            for batch in batches[:-1]:
+                assert sum(map(len, batch)) >= hint > sum(map(len, batch[:-1]))
+
+    run(main())
+
+
 def test_seeks_that_text_has_not(corpus: Path, run: Any) -> None:
     async def main() -> None:
         async with agz.open(corpus / "utf-8", "rt") as file:
