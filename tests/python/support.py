@@ -16,13 +16,29 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hypothesis import settings
+import pytest
+from hypothesis import HealthCheck, settings
 
-# Every run tries the same examples, and leaves nothing behind.
-QUICK = settings(derandomize=True, database=None, deadline=None, max_examples=120)
+# Every run tries the same examples, however slowly, and leaves nothing behind.
+UNTIMED = settings(
+    database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200
+)
+QUICK = settings(UNTIMED, derandomize=True, max_examples=120)
 
 # Only a test that hangs meets it.
-FOREVER = 1800 if os.environ.get("AGZ_HOSTILE") == "deep" else 120
+FOREVER = 1800 if os.environ.get("AGZ_HOSTILE") == "deep" else 300
+
+# ---- sanitizers ---------------------------------------------------------------------------
+
+# Said by scripts/check-deep.sh. Whose memory a process has then is the sanitizer's.
+SANITIZED = "AGZ_SANITIZER" in os.environ
+
+# libasan takes no locks of its allocator around fork(): the child waits for ever for one that
+# a worker had, before a line of ours runs. TSan knows no threads in a child at all.
+forks = pytest.mark.skipif(SANITIZED, reason="a sanitizer's child does not survive its fork")
+
+# uvloop, so slowed down, may be hit by a signal where it does not survive one.
+signals = pytest.mark.skipif(SANITIZED, reason="uvloop does not survive signals at any moment")
 
 # ---- inputs -------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from typing import Any
 import agz
 import pytest
 from conftest import LOOPS
-from support import FOREVER, Fifo, python, source_text, suspended
+from support import FOREVER, Fifo, forks, python, source_text, suspended
 
 TEXT = source_text(400_000)
 PACKED = gzip.compress(TEXT, 1)
@@ -281,6 +281,7 @@ print("parent", flush=True)
 """
 
 
+@forks
 @pytest.mark.parametrize("kind", LOOPS)
 def test_fork_with_files_open(tmp_path: Path, kind: str) -> None:
     """Both go on; a child that leaves by way of the interpreter writes nothing into the files."""
