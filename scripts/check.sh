@@ -18,7 +18,7 @@ by_clang() {
 sanitized() {
 	build_c sanitized clang -Dbuildtype=debug -Doptimization=1 -Db_lundef=false \
 		-Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all &&
-		test_c sanitized --no-suite rules -t 4
+		test_c sanitized --no-suite rules
 }
 
 # only ENGINE: zlib and this one; the tests of what uses an engine.
@@ -30,8 +30,9 @@ only() {
 	build_c "$1" gcc -Doptimization=1 -Dcli=false "${options[@]}" && test_c "$1" --suite engines
 }
 
-# One process, of some minutes: it runs beside all the others.
-nice python scripts/compat.py >$out/peer.log 2>&1 </dev/null &
+# One process, of some minutes: it runs beside all the others. Not by what they leave over, since
+# many of its tests wait for five seconds at most.
+python scripts/compat.py --timeout 120 >$out/peer.log 2>&1 </dev/null &
 peer=$!
 trap 'kill $peer 2>/dev/null || :' EXIT
 peer_tests() {
