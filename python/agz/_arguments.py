@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import os
 import time
-from pathlib import Path
 from typing import Any
 
 DEFAULT_CHUNK_SIZE = 256 * 1024
 MAX_CHUNK_SIZE = 128 * 1024 * 1024
 DEFAULT_REWIND_CACHE_SIZE = 128 * 1024 * 1024
 
-Filename = str | bytes | Path | None
+# Not pathlib.Path by name: to import that takes longer than to import agz.
+Filename = str | bytes | os.PathLike[str] | os.PathLike[bytes] | None
 
 
 def check_bool(value: object, name: str) -> None:
@@ -84,7 +84,7 @@ def check_original_filename(value: object) -> str | bytes | None:
     return value
 
 
-def header_name(name: str | bytes | Path | None) -> bytes | None:
+def header_name(name: Filename) -> bytes | None:
     """FNAME as CPython's gzip writes it: the Latin-1 basename less one ".gz"."""
     if name is None:
         return None

@@ -8,14 +8,14 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import agz
 import agz.codec
 import aiogzip
 import aiogzip.codec
 import pytest
-from support import Collect
+from support import Collect, python
 
 # Of the peer's own making: nothing that a program uses.
 PRIVATE = {"BUFFER_COMPACTION_THRESHOLD"}
@@ -132,6 +132,24 @@ def test_protocols_can_be_asked_for() -> None:
 
 def test_version() -> None:
     assert agz.__version__ == importlib.metadata.version("agz")
+
+
+def test_an_import_brings_nothing_else() -> None:
+    """Nor does it take time: where asyncio is, agz imports its own modules alone."""
+    python("""
+import asyncio, sys
+known = {*sys.modules, "__future__"}
+import agz
+more = [name for name in sys.modules if name not in known and name.split(".")[0] != "agz"]
+assert not more, more
+""")
+
+
+def test_annotations_can_be_resolved() -> None:
+    for name in ("open", "read", "write", "inspect", "verify", "AsyncGzipFile"):
+        filename = get_type_hints(getattr(agz, name))["filename"]
+        assert set(get_args(filename)) >= {str, bytes, type(None)}
+        assert any(issubclass(Path, get_origin(kind) or kind) for kind in get_args(filename))
 
 
 def test_the_package_is_typed() -> None:
