@@ -13,7 +13,8 @@
  *  3. The reader decodes ahead, a few blocks, and stops until some are taken. Memory is
  *     bounded by that whatever the compression ratio: at most AGZ_READER_AHEAD blocks
  *     of at most 256 KiB, one input buffer of at most chunk_nbytes, one decoder.
- *     Blocks begin at 64 KiB and grow while they are taken as fast as they are made.
+ *     Blocks begin at 64 KiB and grow while they are taken, those of a pushed span up to
+ *     its own size.
  *  4. A block taken belongs to the caller, and outlives the reader.
  *  5. What was decoded before a fault is handed out before it.
  *  6. agz_reader_close() may be called at any time, also with a job in flight; the memory

@@ -114,6 +114,12 @@ static size_t next_block_nbytes(const agz_reader *r)
 	if (r->counts.out_nbytes == 0 && hint > 0 && hint <= AGZ__LAST_BLOCK_NBYTES &&
 	    agz__source_left(&r->stream.source) <= AGZ__SMALL_NBYTES)
 		return (size_t)hint + 1;
+	/* Of a small pushed span: the caller, who brings the next only when this one is used
+	 * up, has something to do while the rest is decoded. */
+	if (r->stream.kind == AGZ_SOURCE_PUSH && r->stream.in.nbytes < r->block_nbytes)
+		return r->stream.in.nbytes < AGZ__FIRST_BLOCK_NBYTES
+		               ? AGZ__FIRST_BLOCK_NBYTES
+		               : r->stream.in.nbytes;
 	return r->block_nbytes;
 }
 

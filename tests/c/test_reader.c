@@ -1399,6 +1399,37 @@ static void push_rules(void **state)
 	free(gz.ptr);
 }
 
+/* The largest block that a pushed stream comes in. */
+static size_t largest_block(test_bytes gz)
+{
+	agz_reader_options o = options(AGZ_SOURCE_PUSH);
+	agz_reader *r = open_with(&o);
+	agz_block *block;
+	size_t largest = 0;
+
+	assert_int_equal(take(r, &block), AGZ_HUNGRY);
+	assert_int_equal(agz_reader_push(r, gz.ptr, gz.nbytes, 1, NULL, NULL), AGZ_OK);
+	while (take(r, &block) == AGZ_OK) {
+		if (agz_block_nbytes(block) > largest)
+			largest = agz_block_nbytes(block);
+		agz_block_free(block);
+	}
+	agz_reader_close(r);
+	free(gz.ptr);
+	return largest;
+}
+
+/* A small span does not make its caller wait for a large block, a large one has them. */
+static void push_blocks(void **state)
+{
+	test_bytes noise = test_data(TEST_NOISE, 4 * MIB);
+
+	(void)state;
+	assert_int_equal(largest_block(bomb(8 * MIB)), 64 * 1024);
+	assert_int_equal(largest_block(test_gzip(noise.ptr, noise.nbytes)), 256 * 1024);
+	free(noise.ptr);
+}
+
 /* A small push of a bomb is decoded by the caller no further than one block. */
 static void push_bomb(void **state)
 {
@@ -1643,6 +1674,7 @@ int main(void)
 	        io_test(each_call_fails),
 	        io_test(each_allocation_fails),
 	        io_test(push_rules),
+	        io_test(push_blocks),
 	        io_test(push_bomb),
 	        io_test(line_ends),
 	        io_test(hints),
