@@ -106,17 +106,19 @@ static PyObject *fill_ready(Ready *r, File *file, PyObject *value)
 PyObject *agzpy_ready(File *file, PyObject *value)
 {
 	PyObject *type, *error, *traceback;
-	PyErr_Fetch(&type, &error, &traceback);
+	if (value == NULL)
+		PyErr_Fetch(&type, &error, &traceback);
 	Ready *r = ready_for(file);
-	if (r == NULL) {
-		Py_XDECREF(value);
+	if (r == NULL && value != NULL)
+		Py_DECREF(value);
+	if (value == NULL && r != NULL) {
+		PyErr_Restore(type, error, traceback);
+	} else if (value == NULL) {
 		Py_XDECREF(type);
 		Py_XDECREF(error);
 		Py_XDECREF(traceback);
-		return NULL;
 	}
-	PyErr_Restore(type, error, traceback);
-	return fill_ready(r, file, value);
+	return r == NULL ? NULL : fill_ready(r, file, value);
 }
 
 typedef struct Operation {
