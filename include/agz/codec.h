@@ -114,8 +114,10 @@ AGZ_API void agz_decoder_reset(agz_decoder *decoder);
  * A first wrong byte is an error at once: garbage after a member never waits for
  * more. Under a cap, every allowed byte comes out before AGZ_E_OUTPUT_LIMIT.
  * A member passes only if its CRC-32 and ISIZE are right, whichever engine decoded it.
- * Engines agree on errors but here: a Huffman code that is incomplete and not used may
- * pass; and what wrong deflate data decode to before it shows may differ.
+ * Engines agree on errors and on what comes before them, but here: a Huffman code that is
+ * incomplete and not used may pass; and in a member of more than 64 KiB compressed ISA-L
+ * may hold back the last two bytes before a cut, and see only by the trailer what zlib
+ * sees in the deflate data. (A reader of what can be read again asks zlib about those.)
  * The cost of a step is linear in what it takes plus what it makes.
  */
 AGZ_API int agz_decoder_step(agz_decoder *decoder, agz_input *in, agz_output *out,

@@ -60,6 +60,10 @@ struct agz__inflater {
 	 * told any more; AGZ_E_NOMEM. NULL: always 0.
 	 */
 	int (*second_opinion)(void *state);
+
+	/* After a fault, an early end or a wrong trailer: whether zlib, given the same input,
+	 * would have made the same bytes and said the same. NULL: always. */
+	bool (*sure)(const void *state);
 };
 
 /* Decodes a whole deflate stream in one call, or refuses. */

@@ -20,7 +20,8 @@
  *
  * A member of more than LOG_NBYTES has no log. Then a cut loses those two literals, and a
  * wrong bit may be reported by the check that it fails, where zlib would already refuse the
- * block. What passes is right in any case, since the decoder checks CRC and size.
+ * block; sure() says so, and a stream that can goes back to the member's start. What passes
+ * is right in any case, since the decoder checks CRC and size.
  */
 typedef int agz__not_empty; /* ISO C wants something in every file */
 
@@ -283,9 +284,16 @@ static int inflate_second_opinion(void *state)
 	return rc < 0 ? rc : 0;
 }
 
+static bool inflate_sure(const void *state)
+{
+	const struct inflater *s = state;
+
+	return s->asked_zlib || s->logged;
+}
+
 static const struct agz__inflater inflater = {
-        inflate_create, inflate_destroy, inflate_reset,
-        inflate_step,   inflate_tail,    inflate_second_opinion,
+        inflate_create, inflate_destroy,        inflate_reset, inflate_step,
+        inflate_tail,   inflate_second_opinion, inflate_sure,
 };
 
 /* ---- deflate ------------------------------------------------------------------- */

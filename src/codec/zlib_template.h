@@ -109,7 +109,7 @@ static int inflate_step(void *state, agz__flow *flow, bool ends)
 }
 
 const struct agz__inflater Z_INFLATER = {
-        inflate_create, inflate_destroy, inflate_restart, inflate_step, NULL, NULL,
+        inflate_create, inflate_destroy, inflate_restart, inflate_step, NULL, NULL, NULL,
 };
 
 /* ---- deflate ------------------------------------------------------------------- */

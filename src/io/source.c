@@ -227,14 +227,15 @@ int agz__source_read(agz__source *source, void *ptr, size_t nbytes, size_t *got)
 	return AGZ_OK;
 }
 
-int agz__source_rewind(agz__source *source)
+int agz__source_seek(agz__source *source, uint64_t offset)
 {
+	uint64_t target = source->start + offset;
+
 	if (!source->seekable)
 		return AGZ_E_NOT_SEEKABLE;
-	if (!source->positional &&
-	    sys.lseek(source->fd, (off_t)source->start, SEEK_SET) < 0)
+	if (!source->positional && sys.lseek(source->fd, (off_t)target, SEEK_SET) < 0)
 		return AGZ_E_SYSTEM;
-	source->offset = source->start;
+	source->offset = target;
 	return AGZ_OK;
 }
 

@@ -67,8 +67,9 @@ int agz__source_wait(const agz__source *source);
 /* As per read(2), EINTR retried; *got 0 is the end. AGZ_WAIT: a live one has nothing. */
 int agz__source_read(agz__source *source, void *ptr, size_t nbytes, size_t *got);
 
-/* Back to the start. AGZ_E_NOT_SEEKABLE, or AGZ_E_SYSTEM with errno. */
-int agz__source_rewind(agz__source *source);
+/* To so many bytes behind the stream's start. AGZ_E_NOT_SEEKABLE, or AGZ_E_SYSTEM with
+ * errno. */
+int agz__source_seek(agz__source *source, uint64_t offset);
 
 /* Fills tail with the last bytes of a regular file; false if that cannot be done. */
 bool agz__source_tail(const agz__source *source, void *tail, size_t nbytes);

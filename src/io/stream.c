@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "codec/decoder.h"
 #include "io/stream.h"
 
 #define FIRST_READ_NBYTES ((size_t)64 * 1024) /* what buffers start with, and double */
@@ -205,6 +206,8 @@ static int need_decoder(agz__stream *s)
 	}
 	if (options.max_out_nbytes != 0)
 		options.max_out_nbytes -= s->before.out_nbytes;
+	if (s->again.asked)
+		options.engine = "zlib";
 	int rc = agz_decoder_new(&options, &s->decoder);
 	return rc < 0 ? fail(s, rc) : AGZ_OK;
 }
@@ -232,14 +235,41 @@ static int end(agz__stream *s)
 	return AGZ_END;
 }
 
-/* Whatever the decoder or we failed at. */
+/* Goes back to where a member begins, for zlib to decode it; false if there is no way. */
+static bool ask_zlib(agz__stream *s, uint64_t in_offset, uint64_t out_offset,
+                     uint32_t crc)
+{
+	uint64_t cap = s->options.max_out_nbytes;
+
+	if (s->kind == AGZ_SOURCE_PUSH || (cap != 0 && out_offset == cap))
+		return false;
+	if (s->kind == AGZ_SOURCE_MEMORY)
+		s->in.pos = (size_t)in_offset;
+	else if (agz__source_seek(&s->source, in_offset) == AGZ_OK)
+		s->ends = false;
+	else
+		return false;
+	s->again.asked = s->again.open = true;
+	s->again.left = s->before.out_nbytes - out_offset;
+	s->again.crc = crc;
+	s->again.left_crc = 0;
+	s->again.fault = s->fault;
+	s->before.in_nbytes = in_offset;
+	s->before.out_nbytes = out_offset;
+	return true;
+}
+
+/* Whatever the decoder or we failed at. AGZ_WAIT: zlib is asked about it first. */
 static int give_up(agz__stream *s, int code)
 {
 	const agz_fault *fault =
 	        s->decoder != NULL ? agz_decoder_fault(s->decoder) : NULL;
+	agz__counts before = s->before;
+	agz__doubt doubt;
 
 	if (fault == NULL || fault->code == 0)
 		return code; /* s->fault says it already */
+	bool in_doubt = agz__decoder_in_doubt(s->decoder, &doubt);
 	s->fault = *fault;
 	s->fault.code = code;
 	s->fault.member += s->before.members;
@@ -247,6 +277,9 @@ static int give_up(agz__stream *s, int code)
 	s->fault.limit_nbytes =
 	        code == AGZ_E_OUTPUT_LIMIT ? s->options.max_out_nbytes : 0;
 	drop_decoder(s);
+	if (in_doubt && ask_zlib(s, before.in_nbytes + doubt.in_offset,
+	                         before.out_nbytes + doubt.out_offset, doubt.crc))
+		return AGZ_WAIT;
 	return code;
 }
 
@@ -317,6 +350,30 @@ static int step(agz__stream *s, agz_output *out)
 	return rc;
 }
 
+static int first_verdict(agz__stream *s)
+{
+	drop_decoder(s);
+	s->fault = s->again.fault;
+	return s->fault.code;
+}
+
+/* A step over what was handed out before zlib was asked. If zlib makes something else of
+ * it, the file has changed meanwhile, and the first verdict stands. */
+static int step_again(agz__stream *s)
+{
+	uint8_t dropped[16 * 1024];
+	size_t room =
+	        s->again.left < sizeof(dropped) ? (size_t)s->again.left : sizeof(dropped);
+	agz_output out = {dropped, room, 0};
+	int rc = step(s, &out);
+
+	s->again.left_crc = agz_crc32(s->again.left_crc, dropped, out.pos);
+	s->again.left -= out.pos;
+	if (s->again.left > 0 ? rc != AGZ_MEMBER_DONE : s->again.left_crc == s->again.crc)
+		return rc;
+	return first_verdict(s);
+}
+
 /* Much input that gives little, such as a million empty members, is left in between: other
  * files have their turns. Where `enter` fails, whoever gets the answer finds out why. */
 int agz__stream_decode(agz__stream *s, agz_output *out)
@@ -338,11 +395,13 @@ int agz__stream_decode(agz__stream *s, agz_output *out)
 		if (rc == AGZ_WAIT)
 			continue;
 		if (rc == AGZ_OK)
-			rc = step(s, out);
-		if (rc == AGZ_MEMBER_DONE)
+			rc = s->again.left > 0 ? step_again(s) : step(s, out);
+		if (rc == AGZ_MEMBER_DONE) {
+			s->again.open = false;
 			rc = keep_member(s);
+		}
 		if (rc == AGZ_STREAM_DONE || rc == AGZ_END)
-			return end(s);
+			return s->again.open ? first_verdict(s) : end(s);
 		if (rc < 0)
 			return give_up(s, rc);
 		if (rc == AGZ_WAIT || (rc == AGZ_OUTPUT_FULL && out->pos == out->nbytes))
@@ -373,7 +432,7 @@ int agz__stream_rewind(agz__stream *s)
 	bool file = s->kind == AGZ_SOURCE_PATH || s->kind == AGZ_SOURCE_FD;
 
 	if (file) {
-		int rc = agz__source_rewind(&s->source);
+		int rc = agz__source_seek(&s->source, 0);
 		if (rc != AGZ_OK)
 			return fail(s, rc);
 	}
@@ -383,6 +442,8 @@ int agz__stream_rewind(agz__stream *s)
 		agz_decoder_reset(s->decoder);
 	s->before = (agz__counts){.mtime = seen.mtime, .has_mtime = seen.has_mtime};
 	s->fault = (agz_fault){0};
+	s->again.asked = s->again.open = false;
+	s->again.left = 0;
 	s->in.pos = s->kind == AGZ_SOURCE_MEMORY ? 0 : s->in.nbytes;
 	s->ends = s->kind == AGZ_SOURCE_MEMORY;
 	return AGZ_OK;

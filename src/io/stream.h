@@ -46,6 +46,14 @@ typedef struct agz__stream {
 	agz__record *members;
 	size_t n_members, members_capacity;
 	agz_fault fault;
+	/* A member that failed is decoded once more, by zlib, if the engine is in doubt. */
+	struct {
+		bool asked;
+		bool open;              /* and the member has not ended yet */
+		uint64_t left;          /* bytes of it that were handed out already */
+		uint32_t crc, left_crc; /* of those, and of what zlib makes of them */
+		agz_fault fault;        /* the first verdict */
+	} again;
 
 	/* Asked before memory or a descriptor that is the caller's is touched, and told when
 	 * that is over: false means that they are the caller's no more. */

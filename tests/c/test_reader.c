@@ -341,6 +341,121 @@ static void fault_says_where(void **state)
 	free(gz.ptr);
 }
 
+/* What a reader gives of it, and where it ends. */
+static int verdict(const agz_reader_options *o, test_bytes *got, agz_fault *fault)
+{
+	agz_reader *r = open_with(o);
+	int rc = take_all(r, got);
+
+	*fault = *agz_reader_fault(r);
+	agz_reader_close(r);
+	return rc;
+}
+
+/* A member too large for an engine to keep: what comes before a fault, the fault and where
+ * it lies are as by zlib alone. */
+static void faults_as_by_zlib(void **state)
+{
+	test_bytes text = test_data(TEST_TEXT, 600000),
+	           small = test_data(TEST_TEXT, 3000),
+	           gz = test_gzip(small.ptr, small.nbytes);
+	agz_reader_options o = options(AGZ_SOURCE_PATH);
+
+	(void)state;
+	test_join(&gz, test_gzip(text.ptr, text.nbytes));
+	assert_true(gz.nbytes > 120000);
+	for (size_t i = 0; i < 90; i++) {
+		size_t at = 70000 + i * (gz.nbytes - 70001) / 90, cut = gz.nbytes;
+		test_bytes got, want;
+		agz_fault fault, told;
+
+		if (i % 3 == 0)
+			cut = at;
+		else
+			gz.ptr[at] ^= (uint8_t)(1 << i % 8);
+		o.path = test_file("file.gz", gz.ptr, cut);
+		o.memory = gz.ptr;
+		o.memory_nbytes = cut;
+		o.engine = "zlib";
+		int rc = verdict(&o, &want, &told);
+		assert_true(rc < 0);
+		assert_int_equal(told.member, 1);
+		o.engine = NULL;
+		for (int kind = AGZ_SOURCE_PATH; kind <= AGZ_SOURCE_MEMORY; kind++) {
+			o.source = (enum agz_source)kind;
+			o.fd = open(o.path, O_RDONLY);
+			o.close_fd = 1;
+			if (kind != AGZ_SOURCE_FD)
+				close(o.fd);
+			assert_int_equal(verdict(&o, &got, &fault), rc);
+			assert_same(got, want);
+			assert_int_equal(fault.member, 1);
+			assert_int_equal(fault.in_offset, told.in_offset);
+			free(got.ptr);
+		}
+		o.source = AGZ_SOURCE_PATH;
+		free(want.ptr);
+		if (cut == gz.nbytes)
+			gz.ptr[at] ^= (uint8_t)(1 << i % 8);
+	}
+	free(small.ptr);
+	free(text.ptr);
+	free(gz.ptr);
+}
+
+/* A cut file becomes another before zlib is asked about it: the first fault is told, and not
+ * a byte of the other. */
+static void becomes(test_bytes other)
+{
+	test_bytes text = test_data(TEST_TEXT, 600000),
+	           gz = test_gzip(text.ptr, text.nbytes), got = {0};
+	size_t cut = gz.nbytes - 20000;
+	bool changed = false;
+	agz_block *block;
+	int rc;
+
+	assert_true(cut > 100000);
+	agz_reader *r = open_file(gz.ptr, cut);
+	assert_int_equal(opened(r), AGZ_OK);
+	test_gate(true);
+	while ((rc = agz_reader_take(r, &block)) == AGZ_OK || rc == AGZ_WAIT) {
+		if (rc == AGZ_OK) {
+			append(&got, block);
+		} else if (sem_trywait(&test_sys.came) == 0) {
+			/* A read that comes when all counts are back at nothing. */
+			if (got.nbytes > 0 && agz_reader_out_nbytes(r) == 0) {
+				test_file("file.gz", other.ptr, other.nbytes);
+				changed = true;
+			}
+			sem_post(&test_sys.go);
+		} else {
+			sched_yield();
+		}
+	}
+	assert_true(changed);
+	assert_int_equal(rc, AGZ_E_TRUNCATED);
+	assert_int_equal(agz_reader_fault(r)->in_offset, cut);
+	assert_true(got.nbytes > 0 && got.nbytes < text.nbytes);
+	assert_memory_equal(got.ptr, text.ptr, got.nbytes);
+	test_gate(false);
+	agz_reader_close(r);
+	free(other.ptr);
+	free(got.ptr);
+	free(text.ptr);
+	free(gz.ptr);
+}
+
+static void changed_after_a_fault(void **state)
+{
+	test_bytes other = test_data(TEST_JSON, 600000);
+
+	(void)state;
+	becomes(test_gzip(other.ptr, other.nbytes));
+	becomes(test_gzip(other.ptr, 100));
+	becomes((test_bytes){0});
+	free(other.ptr);
+}
+
 static void not_there(void **state)
 {
 	agz_reader *r = open_path(test_path("nothing"));
@@ -1648,6 +1763,8 @@ int main(void)
 	        io_test(short_reads),
 	        io_test(cut_at_each_byte),
 	        io_test(fault_says_where),
+	        io_test(faults_as_by_zlib),
+	        io_test(changed_after_a_fault),
 	        io_test(not_there),
 	        io_test(bad_options),
 	        io_test(named_once),

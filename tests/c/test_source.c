@@ -38,7 +38,7 @@ static void path(void **state)
 	read_exactly(&s, "0123");
 	read_exactly(&s, "4567");
 	assert_int_equal(agz__source_left(&s), 2);
-	assert_int_equal(agz__source_rewind(&s), AGZ_OK);
+	assert_int_equal(agz__source_seek(&s, 0), AGZ_OK);
 	test_sys.most = 0;
 	read_exactly(&s, "0123456789");
 	read_exactly(&s, "");
@@ -65,7 +65,7 @@ static void descriptor(void **state)
 	assert_int_equal(agz__source_left(&s), 7);
 	read_exactly(&s, "3456789");
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), 10);
-	assert_int_equal(agz__source_rewind(&s), AGZ_OK);
+	assert_int_equal(agz__source_seek(&s, 0), AGZ_OK);
 	read_exactly(&s, "3456789");
 	agz__source_close(&s);
 
@@ -100,7 +100,7 @@ static int open_and_read(agz__source *s, const char *name)
 	if (rc == AGZ_OK)
 		rc = agz__source_read(s, buf, sizeof(buf), &got);
 	if (rc == AGZ_OK)
-		rc = agz__source_rewind(s);
+		rc = agz__source_seek(s, 0);
 	return rc;
 }
 
@@ -134,10 +134,10 @@ static void each_call_fails(void **state)
 	assert_int_equal(s.fd, fd); /* borrowed or owned, it is the caller's until then */
 	test_sys_fail_at(2, ESPIPE);
 	assert_int_equal(agz__source_adopt(&s, fd, true), AGZ_OK);
-	assert_int_equal(agz__source_rewind(&s), AGZ_E_NOT_SEEKABLE);
+	assert_int_equal(agz__source_seek(&s, 0), AGZ_E_NOT_SEEKABLE);
 	assert_int_equal(agz__source_adopt(&s, fd, true), AGZ_OK);
 	test_sys_fail_at(1, EIO);
-	assert_int_equal(agz__source_rewind(&s), AGZ_E_SYSTEM);
+	assert_int_equal(agz__source_seek(&s, 0), AGZ_E_SYSTEM);
 	agz__source_close(&s);
 }
 
@@ -168,7 +168,7 @@ static void fifo(void **state)
 	assert_int_equal(mkfifo(name, 0600), 0);
 	assert_int_equal(agz__source_open(&s, name), AGZ_OK);
 	assert_true(s.live && !s.seekable && !s.regular);
-	assert_int_equal(agz__source_rewind(&s), AGZ_E_NOT_SEEKABLE);
+	assert_int_equal(agz__source_seek(&s, 0), AGZ_E_NOT_SEEKABLE);
 	for (int i = 0; i < 2; i++) {
 		agz__bell_ring(&s.bell);
 		assert_int_equal(agz__source_wait(&s), AGZ_END);
