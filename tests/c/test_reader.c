@@ -447,9 +447,12 @@ static void becomes(test_bytes other)
 
 static void changed_after_a_fault(void **state)
 {
-	test_bytes other = test_data(TEST_JSON, 600000);
+	test_bytes other;
 
 	(void)state;
+	if (strcmp(agz_engine_for_inflate(NULL), "isal") != 0)
+		skip(); /* the others are never in doubt */
+	other = test_data(TEST_JSON, 600000);
 	becomes(test_gzip(other.ptr, other.nbytes));
 	becomes(test_gzip(other.ptr, 100));
 	becomes((test_bytes){0});
