@@ -68,7 +68,7 @@ class File:
     def _open_reader(
         self,
         waker: Waker,
-        path: str | bytes | PathLike[str] | None,
+        path: str | bytes | PathLike[str] | PathLike[bytes] | None,
         chunk_nbytes: int,
         max_out_nbytes: int,
         newline: int = 0,
@@ -78,7 +78,7 @@ class File:
     def _open_writer(
         self,
         waker: Waker,
-        path: str | bytes | PathLike[str] | None,
+        path: str | bytes | PathLike[str] | PathLike[bytes] | None,
         create: int,
         chunk_nbytes: int,
         level: int,
