@@ -109,7 +109,8 @@ AGZ_API void agz_decoder_reset(agz_decoder *decoder);
  *                    or in the NUL padding behind one. More input may still be
  *                    stepped later, as when a file has grown.
  *   < 0              see agz_decoder_fault(). What was decoded before the fault is
- *                    in `out`. Every further step fails alike.
+ *                    in `out`. Every further step fails alike, but that more input
+ *                    goes on behind AGZ_E_TRUNCATED.
  *
  * A first wrong byte is an error at once: garbage after a member never waits for
  * more. Under a cap, every allowed byte comes out before AGZ_E_OUTPUT_LIMIT.

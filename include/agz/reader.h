@@ -92,9 +92,9 @@ AGZ_API int agz_reader_fd(const agz_reader *reader);
 
 /*
  * The next block. AGZ_OK and *block (the caller's to free), AGZ_WAIT, AGZ_HUNGRY,
- * AGZ_END, or an error. AGZ_END is not final for a path or descriptor: a call after it
- * looks again, since the file may have grown (the answer is then AGZ_WAIT first).
- * An error is final until a seek to 0 succeeds.
+ * AGZ_END, or an error. AGZ_END and AGZ_E_TRUNCATED are not final for a path or
+ * descriptor: a call after it looks again, since the file may have grown (the answer is
+ * then AGZ_WAIT first). Another error is final until a seek to 0 succeeds.
  */
 AGZ_API int agz_reader_take(agz_reader *reader, agz_block **block);
 

@@ -33,12 +33,14 @@ int agzpy_pull(File *file)
 	switch (rc) {
 	case AGZ_OK:
 		agz_cursor_append(file->cursor, block);
+		file->fault_raised = FAULT_NONE; /* a file that was cut has grown */
 		return NEED_NOTHING;
 	case AGZ_WAIT:
 		return NEED_WAKE;
 	case AGZ_HUNGRY:
 		return NEED_INPUT;
 	case AGZ_END:
+		file->fault_raised = FAULT_NONE;
 		return AT_END;
 	default:
 		return AT_FAULT;

@@ -420,6 +420,8 @@ int agz_decoder_step(agz_decoder *d, agz_input *in, agz_output *out, unsigned fl
 	agz_input empty = {"", 0, 0};
 	int rc;
 
+	if (d->fault.code == AGZ_E_TRUNCATED && in_left(in) > 0)
+		d->fault = (agz_fault){0}; /* it was not the end */
 	if (d->fault.code != AGZ_OK)
 		return d->fault.code;
 	d->has_member = false;

@@ -215,11 +215,12 @@ int agz_reader_fd(const agz_reader *r)
 static int tell_verdict(agz_reader *r)
 {
 	bool file = r->stream.kind == AGZ_SOURCE_PATH || r->stream.kind == AGZ_SOURCE_FD;
+	bool cut = r->verdict == AGZ_E_TRUNCATED && r->stream.decoder != NULL;
 
+	if (file && r->told && (r->verdict == AGZ_END || cut))
+		r->verdict = 0; /* look again */
 	if (r->verdict < 0)
 		return tell_fault(r);
-	if (r->verdict == AGZ_END && r->told && file)
-		r->verdict = 0; /* look again */
 	r->told = true;
 	return r->verdict != 0 ? r->verdict : AGZ_WAIT;
 }

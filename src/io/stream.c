@@ -27,6 +27,12 @@ static int fail(agz__stream *s, int code)
 	return code;
 }
 
+/* Into a buffer of ours, and it may grow. */
+static bool from_file(const agz__stream *s)
+{
+	return s->kind == AGZ_SOURCE_PATH || s->kind == AGZ_SOURCE_FD;
+}
+
 /* ---- opening ------------------------------------------------------------------------ */
 
 /* The last four bytes are the size modulo 2^32, if the file is one member. They are held
@@ -212,15 +218,20 @@ static int need_decoder(agz__stream *s)
 	return rc < 0 ? fail(s, rc) : AGZ_OK;
 }
 
+static void drop_buffer(agz__stream *s)
+{
+	agz__free(s->buffer);
+	s->buffer = NULL;
+	if (from_file(s))
+		s->in = (agz_input){NULL, 0, 0};
+}
+
 static void drop_decoder(agz__stream *s)
 {
 	s->before = agz__stream_counts(s);
 	agz_decoder_free(s->decoder);
 	s->decoder = NULL;
-	agz__free(s->buffer);
-	s->buffer = NULL;
-	if (s->kind == AGZ_SOURCE_PATH || s->kind == AGZ_SOURCE_FD)
-		s->in = (agz_input){NULL, 0, 0};
+	drop_buffer(s);
 }
 
 /* The end. A decoder whose cap is used up is kept: none can be made that allows nothing. */
@@ -230,7 +241,7 @@ static int end(agz__stream *s)
 
 	if (cap == 0 || agz__stream_counts(s).out_nbytes < cap)
 		drop_decoder(s);
-	if (s->kind == AGZ_SOURCE_PATH || s->kind == AGZ_SOURCE_FD)
+	if (from_file(s))
 		s->ends = false;
 	return AGZ_END;
 }
@@ -276,6 +287,12 @@ static int give_up(agz__stream *s, int code)
 	s->fault.in_offset += s->before.in_nbytes;
 	s->fault.limit_nbytes =
 	        code == AGZ_E_OUTPUT_LIMIT ? s->options.max_out_nbytes : 0;
+	if (code == AGZ_E_TRUNCATED && from_file(s) &&
+	    !(in_doubt && s->source.seekable)) {
+		drop_buffer(s); /* the decoder goes on if the file grows */
+		s->ends = false;
+		return code;
+	}
 	drop_decoder(s);
 	if (in_doubt && ask_zlib(s, before.in_nbytes + doubt.in_offset,
 	                         before.out_nbytes + doubt.out_offset, doubt.crc))
@@ -378,7 +395,7 @@ static int step_again(agz__stream *s)
  * files have their turns. Where `enter` fails, whoever gets the answer finds out why. */
 int agz__stream_decode(agz__stream *s, agz_output *out)
 {
-	bool file = s->kind == AGZ_SOURCE_PATH || s->kind == AGZ_SOURCE_FD;
+	bool file = from_file(s);
 	uint64_t from = agz__stream_counts(s).in_nbytes;
 	size_t had = out->pos;
 	int rc;
@@ -429,7 +446,7 @@ bool agz__stream_seekable(const agz__stream *s)
 
 int agz__stream_rewind(agz__stream *s)
 {
-	bool file = s->kind == AGZ_SOURCE_PATH || s->kind == AGZ_SOURCE_FD;
+	bool file = from_file(s);
 
 	if (file) {
 		int rc = agz__source_seek(&s->source, 0);

@@ -290,6 +290,52 @@ static void grows(void **state)
 	test_drop(&text);
 }
 
+/* Every piece was the last one, until the next came. */
+static void grows_from_a_cut(void **state)
+{
+	test_bytes long_text = test_data(TEST_TEXT, 300000);
+	test_bytes gzip = {NULL, 0, 0}, data = {NULL, 0, 0};
+	static uint8_t block[50000];
+	size_t e, piece;
+
+	(void)state;
+	make_stream(&gzip, &data);
+	test_add_member(&gzip, &long_text, 6, Z_DEFAULT_STRATEGY);
+	test_add_bytes(&data, &long_text);
+	for (e = 0; e < N_ENGINES; e++)
+		for (piece = 1; piece < 10000; piece = piece * 3 + 1) {
+			agz_decoder *decoder = new_decoder(engines[e], 0);
+			agz_input in = {gzip.ptr, 0, 0};
+			size_t made = 0;
+			int rc;
+
+			if (decoder == NULL)
+				continue;
+			do {
+				agz_output out = {block, sizeof(block), 0};
+
+				rc = agz_decoder_step(decoder, &in, &out, AGZ_INPUT_ENDS);
+				assert_true(made + out.pos <= data.nbytes);
+				assert_memory_equal(block, data.ptr + made, out.pos);
+				made += out.pos;
+				if (rc != AGZ_E_TRUNCATED && rc != AGZ_STREAM_DONE)
+					continue;
+				assert_int_equal(in.pos, in.nbytes);
+				in.nbytes += piece;
+				if (in.nbytes > gzip.nbytes)
+					in.nbytes = gzip.nbytes;
+			} while (rc >= 0 ? in.pos < in.nbytes || rc != AGZ_STREAM_DONE
+			                 : rc == AGZ_E_TRUNCATED);
+			assert_int_equal(rc, AGZ_STREAM_DONE);
+			assert_int_equal(made, data.nbytes);
+			assert_int_equal(agz_decoder_member_count(decoder), 5);
+			agz_decoder_free(decoder);
+		}
+	test_drop(&gzip);
+	test_drop(&data);
+	test_drop(&long_text);
+}
+
 /* All that was flushed is out, and a member's end is told, before anything follows. */
 static void live(void **state)
 {
@@ -944,7 +990,7 @@ int main(void)
 	        cmocka_unit_test(found_bytes),   cmocka_unit_test(long_members),
 	        cmocka_unit_test(output_limit),  cmocka_unit_test(bomb),
 	        cmocka_unit_test(no_memory),     cmocka_unit_test(reset),
-	        cmocka_unit_test(random_damage),
+	        cmocka_unit_test(random_damage), cmocka_unit_test(grows_from_a_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

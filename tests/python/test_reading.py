@@ -5,6 +5,7 @@ import asyncio
 import gzip
 import io
 import random
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -254,6 +255,49 @@ def test_a_file_that_grows(tmp_path: Path, run: Any) -> None:
                 more.write(gzip.compress(b"second\n"))
             assert await file.readline() == b"second\n"
             assert await file.read() == b""
+
+    run(main())
+
+
+@pytest.mark.parametrize("n", [1, 100_000])
+@pytest.mark.parametrize("encoding", [None, "utf-8", "utf-16-le"])
+def test_a_member_that_grows(tmp_path: Path, run: Any, n: int, encoding: str | None) -> None:
+    """A log that is flushed and still written: the error stays only until there is more."""
+    path = tmp_path / "f.gz"
+    encoder = zlib.compressobj(wbits=31)
+
+    def grow(text: str, flush: int = zlib.Z_SYNC_FLUSH) -> None:
+        with path.open("ab") as more:
+            more.write(encoder.compress(text.encode(encoding or "ascii")) + encoder.flush(flush))
+
+    def line(text: str) -> Any:
+        return text if encoding else text.encode()
+
+    async def main() -> None:
+        grow("first\n" * n)
+        async with agz.open(path, "rt" if encoding else "rb", encoding=encoding) as file:
+            for _ in range(n):
+                assert await file.readline() == line("first\n")
+            with pytest.raises(EOFError):
+                await file.readline()
+            for call in (file.readline, file.read, file.readlines):
+                with pytest.raises(OSError, match="broken"):
+                    await call()
+            grow("second\nthi")
+            assert await file.readline() == line("second\n")
+            with pytest.raises(EOFError):
+                await file.readline()
+            grow("rd\n")
+            assert await file.readline() == line("third\n")
+            with pytest.raises(EOFError):
+                await file.read()
+            grow("fourth\n", zlib.Z_FINISH)
+            grown = path.stat().st_size
+            assert await file.read() == line("fourth\n")
+            assert await file.read() == line("")
+            await file.seek(0)
+            assert len(await file.read()) == 6 * n + 7 + 6 + 7
+        assert (await agz.verify(path)).compressed_size == grown
 
     run(main())
 
