@@ -2,8 +2,10 @@
  * main.c - the command agz: start, exit status.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -41,8 +43,21 @@ static int run(struct cli *cli)
 	return status;
 }
 
+/* A standard stream that is closed: no file may get its number, and to use it has to fail. */
+static int hold_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		int unusable = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", unusable) != fd)
+			return -1;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct cli cli;
+	if (hold_standard() != 0)
+		return FAILED;
 	return options_parse(&cli, argc, argv, 0) == 0 ? run(&cli) : FAILED;
 }
