@@ -57,7 +57,7 @@ c_tsan() {
 	build_c tsan-c gcc -Dcli=false -Dexamples=disabled -Dbuildtype=debug -Doptimization=1 \
 		-Db_lundef=false -Db_sanitize=thread -Dzlib-ng=enabled &&
 		setarch -R meson test -C $out/tsan-c --print-errorlogs -t 20 \
-			pool waker source sink reader writer block broken
+			pool waker source sink reader writer block broken at_hand leaving faults
 }
 
 step 'C, TSan' c_tsan

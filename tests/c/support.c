@@ -27,6 +27,7 @@ static atomic_bool failed;
 static atomic_long live;
 static atomic_size_t live_nbytes;
 static atomic_size_t peak_nbytes;
+static _Atomic(void (*)(void)) at_each;
 
 static bool must_fail(void)
 {
@@ -59,7 +60,10 @@ static void *resize(void *ptr, size_t nbytes)
 	union block *old = ptr != NULL ? (union block *)ptr - 1 : NULL;
 	size_t old_nbytes = old != NULL ? old->nbytes : 0;
 	union block *block;
+	void (*f)(void) = atomic_load(&at_each);
 
+	if (f != NULL)
+		f();
 	if (must_fail())
 		return NULL;
 	block = realloc(old, sizeof(*block) + nbytes);
@@ -110,6 +114,11 @@ void test_fail_at(long n)
 	test_fail_after(-1);
 	atomic_store(&once, true);
 	atomic_store(&left, n - 1);
+}
+
+void test_at_each_allocation(void (*f)(void))
+{
+	atomic_store(&at_each, f);
 }
 
 bool test_failed(void)

@@ -22,6 +22,9 @@ void test_fail_after(long n);
 /* The n-th alone fails, from 1 on. */
 void test_fail_at(long n);
 
+/* Called first by each allocation, on its thread; NULL: nothing is. */
+void test_at_each_allocation(void (*f)(void));
+
 /* Whether one was made to fail since then. */
 bool test_failed(void);
 

@@ -39,7 +39,7 @@ static const int errors[] = {SHORT,  EINTR, EAGAIN, EIO,    ENOSPC,
 
 static struct {
 	enum call call;
-	int at; /* the at-th of them fails, from 1 on; 0: none does */
+	atomic_int at; /* the at-th of them fails, from 1 on; 0: none does */
 	int error;
 	int place, way, last_at;
 	bool for_good; /* and all that follow */

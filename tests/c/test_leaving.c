@@ -6,6 +6,7 @@
 #define _GNU_SOURCE 1
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "io/writer.h"
 #include "io_support.h"
@@ -204,6 +205,45 @@ static void writer_ends_meanwhile(void **state)
 	close(o.fd);
 }
 
+static agz_writer *writing;
+static uint64_t header_nbytes;
+static atomic_bool passes_on, let_on;
+
+/* On the job's thread, which meets the caller's with nothing but these two: what is in order
+ * only by luck is a race to ThreadSanitizer. */
+static void wait_if_it_passes_on(void)
+{
+	if (writing->made == header_nbytes)
+		return;
+	atomic_store_explicit(&passes_on, true, memory_order_relaxed);
+	while (!atomic_load_explicit(&let_on, memory_order_relaxed))
+		sched_yield();
+}
+
+/* While the job passes on what it made of a caller's bytes, into a block of the right size. It
+ * has left them for good, and they go without a wait for it. */
+static void close_while_passing_on(void **state)
+{
+	agz_writer_options o = AGZ_WRITER_OPTIONS_INIT;
+	test_bytes noise = test_data(TEST_NOISE, 20000);
+
+	(void)state;
+	o.sink = AGZ_SINK_TAKE;
+	writing = open_writer(o);
+	header_nbytes = writing->made;
+	test_at_each_allocation(wait_if_it_passes_on);
+	assert_int_equal(
+	        agz_writer_give(writing, noise.ptr, noise.nbytes, free, noise.ptr),
+	        AGZ_OK);
+	while (!atomic_load_explicit(&passes_on, memory_order_relaxed))
+		sched_yield();
+	agz_writer_close(writing);
+	atomic_store_explicit(&let_on, true, memory_order_relaxed);
+	agz_pool_free(test_pool);
+	test_pool = NULL;
+	test_at_each_allocation(NULL);
+}
+
 static int gated_close(int fd)
 {
 	(void)test_sys_cut(0);
@@ -295,6 +335,7 @@ int main(void)
 	        io_test(stop_in_silence),
 	        io_test(reader_ends_meanwhile),
 	        io_test(writer_ends_meanwhile),
+	        io_test(close_while_passing_on),
 	        io_test(close_while_finishing),
 	        io_test(close_at_once_closes),
 	        io_test(no_reader),
