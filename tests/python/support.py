@@ -32,6 +32,7 @@ FOREVER = 1800 if os.environ.get("AGZ_HOSTILE") == "deep" else 300
 
 # Said by scripts/check-deep.sh. Whose memory a process has then is the sanitizer's.
 SANITIZED = "AGZ_SANITIZER" in os.environ
+SLOWNESS = 10 if SANITIZED else 1
 
 # libasan takes no locks of its allocator around fork(): the child waits for ever for one that
 # a worker had, before a line of ours runs. TSan knows no threads in a child at all.

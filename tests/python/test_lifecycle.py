@@ -178,7 +178,7 @@ def test_two_loops_one_pool(path: Path, tmp_path: Path, workers: str) -> None:
 THOUSAND = """
 import asyncio, gc, os, sys
 import agz
-path, kind = sys.argv[1:]
+path, kind, turns = sys.argv[1:]
 if kind == "uvloop":
     import uvloop
     new = uvloop.new_event_loop
@@ -202,7 +202,7 @@ def state():
     return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")), rss
 
 left = None
-for turn in range(1000):
+for turn in range(int(turns)):
     with asyncio.Runner(loop_factory=new) as runner:
         runner.run(main())
     left = None
@@ -225,7 +225,7 @@ def test_a_thousand_loops(path: Path, kind: str) -> None:
     that a loop left behind goes with it."""
     code = "import warnings; warnings.simplefilter('ignore')\n" + THOUSAND
     code += "" if SANITIZED else MEMORY
-    assert python(code, path, kind) == ""
+    assert python(code, path, kind, 300 if SANITIZED else 1000) == ""
 
 
 # ---- fork ---------------------------------------------------------------------------------
@@ -597,7 +597,7 @@ def test_the_interpreter_changes_hands_at_every_turn(tmp_path: Path, run: Any) -
     try:
         for thread in threads:
             thread.start()
-        run(weather(Storm(7, 150, set()), tmp_path))
+        run(weather(Storm(7, 150), tmp_path))
     finally:
         sys.setswitchinterval(before)
         stop.set()

@@ -21,7 +21,17 @@ from typing import Any
 
 import agz
 import pytest
-from support import Collect, Fifo, Gate, Pieces, Seekable, cancelled_at, source_text, suspended
+from support import (
+    SLOWNESS,
+    Collect,
+    Fifo,
+    Gate,
+    Pieces,
+    Seekable,
+    cancelled_at,
+    source_text,
+    suspended,
+)
 
 LINES = [b"%d %s\n" % (i, b"x" * (i * 7 % 90)) for i in range(3000)]
 DATA = b"".join(LINES)
@@ -710,7 +720,8 @@ async def turns_while(work: Awaitable[Any]) -> int:
     return turns
 
 
-MILLION = gzip.compress(b"a line\n" * 1_000_000)
+MILLION = 1_000_000 // SLOWNESS
+ALL = gzip.compress(b"a line\n" * MILLION)
 
 
 def all_there(mode: str) -> Any:
@@ -718,7 +729,7 @@ def all_there(mode: str) -> Any:
 
     class Now:
         def __init__(self) -> None:
-            self.pieces = [MILLION]
+            self.pieces = [ALL]
 
         async def read(self, size: int = -1) -> bytes:
             return self.pieces.pop() if self.pieces else b""
@@ -755,7 +766,7 @@ def test_a_million_lines_let_others_run(run: Any, mode: str, way: str) -> None:
                 while got := await (call() if way == "readline" else call(7)):
                     size += len(got)
                 count = size / 7
-            assert count == 1_000_000
+            assert count == MILLION
 
     assert run(turns_while(read())) >= 20
 
@@ -765,9 +776,9 @@ def test_writers_let_others_run(tmp_path: Path, run: Any) -> None:
 
     async def write() -> None:
         async with agz.open(path, "wb", compresslevel=1) as file:
-            for _ in range(200_000):
+            for _ in range(200_000 // SLOWNESS):
                 await file.write(b"a line\n")
-            await file.writelines([b"a line\n"] * 300_000)
+            await file.writelines([b"a line\n"] * (300_000 // SLOWNESS))
 
     async def copy() -> None:
         async with agz.open(path, "rt") as source, agz.open(tmp_path / "g.gz", "wt") as target:
