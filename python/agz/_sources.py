@@ -141,8 +141,10 @@ class Source(_End):
         reading = self._reading
         if reading is None:
             reading = self._reading = asyncio.ensure_future(self.fileobj.read(self._chunk_size))
+            await asyncio.sleep(0)  # what does not pause has it then, without more ado
         # Cancelled here, it stays for the next call, also if it had just come to its end.
-        await asyncio.wait([reading])
+        if not reading.done():
+            await asyncio.wait([reading])
         self._reading = None
         return reading.result()
 

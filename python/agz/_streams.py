@@ -27,6 +27,10 @@ _ITEMS_A_TURN = 64
 class _Items:
     """A source iterable, item by item: nothing is asked for before it is needed."""
 
+    # Not a stream that outlives a cancelled read(), so that it is read without a task: the
+    # iterator that reads it ends with the cancellation.
+    seek = None
+
     def __init__(self, source: AsyncIterable[bytes]) -> None:
         self._iterable = source
         self._iterator: AsyncIterator[bytes] | None = None

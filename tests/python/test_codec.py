@@ -491,6 +491,29 @@ def test_closed_early(run: Any) -> None:
     run(main())
 
 
+def test_the_source_runs_in_the_task_of_its_reader(run: Any) -> None:
+    """A timeout or a scope that stands around a yield ends in the task that it began in."""
+
+    async def source(part: bytes, tasks: set[Any]) -> AsyncIterator[bytes]:
+        for _ in range(3):
+            tasks.add(asyncio.current_task())
+            yield part
+            await asyncio.sleep(0)
+        async with asyncio.timeout(None) as scope:
+            yield part
+            scope.reschedule(0)
+            await asyncio.Event().wait()
+
+    async def main() -> None:
+        for stream_of, part in ((agz.compress_chunks, TEXT), (agz.decompress_chunks, PACKED)):
+            tasks: set[Any] = set()
+            with pytest.raises(TimeoutError):
+                await collect(stream_of(source(part, tasks)))
+            assert tasks == {asyncio.current_task()}
+
+    run(main())
+
+
 def test_errors_of_the_source(run: Any) -> None:
     async def main() -> None:
         for stream_of, part in ((agz.compress_chunks, TEXT), (agz.decompress_chunks, PACKED)):

@@ -246,6 +246,7 @@ def test_cancelled_when_the_source_has_just_given(run: Any) -> None:
             self.at, self.task = 0, asyncio.current_task()
 
         async def read(self, size: int = -1) -> bytes:
+            await asyncio.sleep(0)  # it is waited for
             piece = PACKED[self.at : self.at + 5000]
             self.at += len(piece)
             if self.task is not None:
