@@ -28,7 +28,8 @@ def fault_error(code: int, sys: int, text: str, limit: int, file: File | None) -
     """The exception for a code of agz/error.h; `text` says what failed, and where."""
     if code == _SYSTEM:
         name = None if file is None else file._name
-        return OSError(sys, os.strerror(sys), name) if name else OSError(sys, os.strerror(sys))
+        at = () if name is None else (name,)
+        return OSError(sys, os.strerror(sys), *at)
     if code == _ENGINE:
         return ValueError("AGZ_ENGINE names no engine of this build; see agz.engine_info()")
     if code == _OUTPUT_LIMIT:

@@ -507,7 +507,7 @@ def test_not_there(tmp_path: Path, run: Any) -> None:
     path = tmp_path / "missing.gz"
 
     async def main() -> None:
-        for name in (path, str(path), os.fsencode(path)):
+        for name in (path, str(path), os.fsencode(path), b""):
             for mode in ("rb", "rt"):
                 with pytest.raises(FileNotFoundError) as raised:
                     await agz.open(name, mode).open()
