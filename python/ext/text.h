@@ -32,7 +32,8 @@ typedef struct Text {
 	                            list of (byte offset, decoder state, bytes of UTF-8) */
 	PyObject *encoder; /* TEXT_DECODER, writing */
 	PyObject *write_newline; /* what "\n" is written as, or NULL */
-	unsigned seen;           /* AGZ_SAW_* of what read() handed out */
+	unsigned seen;           /* AGZ_SAW_* of what read() handed out, and of what any
+	                            call did before a seek */
 } Text;
 
 /* What characters are read from. */

@@ -213,7 +213,15 @@ static void readlines_undo(File *file, Call *call)
 
 /* ---- read(size) ------------------------------------------------------------------------------------ */
 
-enum { READ_BEGINS = 0, READ_AGAIN, READ_GOES_ON, READ_AT_END, READ_JOINS };
+enum {
+	READ_BEGINS = 0,
+	READ_AGAIN,
+	READ_GOES_ON,
+	READ_LOOKS,
+	READ_FAILS,
+	READ_AT_END,
+	READ_JOINS
+};
 enum { PIECE_NBYTES = 64 << 10, LONGEST_NBYTES = 4, LARGE_LENGTH = 1 << 20 };
 
 /* Of n bytes, those before a character or a "\r" that what follows could change. */
@@ -304,6 +312,12 @@ static void go_back(File *file, Call *call)
 	file->seek_target = 0;
 }
 
+/* Nothing was read: `newlines` tells as before. */
+static void unsee(const Call *call)
+{
+	((Text *)call->owner)->seen = (unsigned)call->goal;
+}
+
 /* Something went wrong that can only be told by all of the call's bytes, or that leaves them
  * for the next call: the same again, and they are kept this time. */
 static void read_again(File *file, Call *call)
@@ -312,6 +326,7 @@ static void read_again(File *file, Call *call)
 	PyErr_Clear();
 	call->done = 0;
 	call->stage = READ_AGAIN;
+	unsee(call);
 	go_back(file, call);
 }
 
@@ -332,11 +347,44 @@ static int read_begins(File *file, Call *call)
 		agz_cursor_unmark(call->cursor);
 		call->cursor = NULL;
 	}
+	call->goal = ((Text *)call->owner)->seen;
 	call->stage = READ_GOES_ON;
 	return NEED_NOTHING;
 }
 
-/* call->done: characters that were read; call->object: they, if they came in pieces. */
+/*
+ * A call that reads all has met what cannot be decoded, which a fault further on may be the
+ * reason of: whether it first looks for one, as if all were read and then decoded.
+ */
+static int looks_on(Call *call)
+{
+	if (call->size >= 0 || call->stage != READ_GOES_ON ||
+	    !PyErr_ExceptionMatches(PyExc_UnicodeError))
+		return 0;
+	PyErr_Clear();
+	call->stage = READ_LOOKS;
+	return 1;
+}
+
+static int look_for_fault(File *file, Call *call)
+{
+	int rc;
+	while ((rc = agzpy_pull(file)) == NEED_NOTHING) {
+		if (agzpy_turn_is_due(file->waker))
+			return NEED_TURN;
+	}
+	if (rc == AT_FAULT && !file->fault_raised)
+		return agzpy_raise_fault(file);
+	if (rc != AT_END && rc != AT_FAULT)
+		return rc;
+	call->stage = READ_FAILS;
+	return NEED_NOTHING;
+}
+
+/*
+ * call->done: characters that were read; call->object: they, if they came in pieces;
+ * call->goal: what t->seen was.
+ */
 static int read_step(File *file, Call *call, PyObject **result)
 {
 	Text *t = (Text *)call->owner;
@@ -344,6 +392,8 @@ static int read_step(File *file, Call *call, PyObject **result)
 	int rc = call->stage == READ_JOINS ? NEED_NOTHING : agzpy_settle(file);
 	if (rc == NEED_NOTHING && call->stage <= READ_AGAIN)
 		rc = read_begins(file, call);
+	if (rc == NEED_NOTHING && call->stage == READ_LOOKS)
+		rc = look_for_fault(file, call);
 	while (rc == NEED_NOTHING && call->stage != READ_JOINS) {
 		uint8_t seam[2 * LONGEST_NBYTES];
 		const uint8_t *ptr;
@@ -365,14 +415,14 @@ static int read_step(File *file, Call *call, PyObject **result)
 				read_again(file, call);
 				return NEED_TURN;
 			} else if (rc != NEED_NOTHING) {
-				return rc;
+				return rc < 0 && looks_on(call) ? NEED_TURN : rc;
 			}
 			rc = NEED_NOTHING;
 			continue;
 		}
 		PyObject *str = agzpy_text_run(t, (const char *)ptr, nbytes);
 		if (str == NULL && call->cursor != NULL)
-			return undecodable(t, nbytes);
+			return looks_on(call) ? NEED_TURN : undecodable(t, nbytes);
 		if (str == NULL && !PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
 			return -1;
 		if (str == NULL) {
@@ -409,6 +459,8 @@ static void read_undo(File *file, Call *call)
 {
 	Py_CLEAR(call->object);
 	call->done = 0;
+	if (call->stage != READ_BEGINS)
+		unsee(call);
 	call->stage = READ_BEGINS;
 	if (call->cursor == NULL)
 		go_back(file, call);

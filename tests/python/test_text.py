@@ -257,6 +257,71 @@ def test_lines_before_the_wrong_one_come_first(
     run(main())
 
 
+@pytest.mark.parametrize("name", [name for name in BROKEN if "end" not in name])
+@pytest.mark.parametrize("piece", [None, 3, 1 << 20])
+@pytest.mark.parametrize("size", [0, 3_000_000])
+def test_a_fault_comes_before_the_wrong_text_it_may_have_made(
+    tmp_path: Path, run: Any, name: str, piece: int | None, size: int
+) -> None:
+    """read() of all, as in io, where all is read before anything is decoded."""
+    packed = gzip.compress(BROKEN[name] + bytes(size))[:-8] + bytes(8)
+    path = tmp_path / "f.gz"
+    path.write_bytes(packed)
+
+    async def main() -> None:
+        source = None if piece is None else Pieces(packed, piece)
+        where = path if piece is None else None
+        async with agz.open(where, "rt", encoding=encoding_of(name), fileobj=source) as file:
+            for _ in range(2):
+                with pytest.raises(gzip.BadGzipFile):
+                    await file.read()
+                with pytest.raises(UnicodeDecodeError):
+                    await file.read()
+                assert await file.readline() == "one\n"
+                await file.seek(0)
+
+    run(main())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("piece", [None, 3])
+@pytest.mark.parametrize("call", ["read", "readlines"])
+def test_newlines_tell_of_what_was_read_since_the_start(
+    tmp_path: Path, run: Any, encoding: str, piece: int | None, call: str
+) -> None:
+    """However it was read; a seek to the start forgets it, any other keeps it, a read() that
+    fails adds nothing."""
+    both = ("\n", "\r\n")
+    packed = gzip.compress("a\nb\r\nc".encode(encoding))
+    path = tmp_path / "f.gz"
+
+    async def main(packed: bytes) -> None:
+        path.write_bytes(packed)
+        source = None if piece is None else Pieces(packed, piece)
+        where = path if piece is None else None
+        async with agz.open(where, "rt", encoding=encoding, fileobj=source) as file:
+            for _ in range(2):
+                assert file.newlines is None
+                await file.readline()
+                assert file.newlines == "\n"
+                place = await file.tell()
+                await file.seek(0)
+                assert file.newlines is None
+                try:
+                    await getattr(file, call)()
+                except EOFError:
+                    if call == "read":
+                        assert file.newlines is None
+                else:
+                    assert file.newlines == both
+                    await file.seek(place)
+                    assert file.newlines == both
+                await file.seek(0)
+
+    run(main(packed))
+    run(main(packed[:-1]))
+
+
 HANDLERS = ["ignore", "replace", "surrogateescape", "backslashreplace"]
 
 
