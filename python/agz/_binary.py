@@ -489,12 +489,15 @@ class AsyncGzipBinaryFile(_agz.File):
 
     @property
     def closed(self) -> bool:
+        """Whether it was closed: nothing but close() can be called any more."""
         return self._state == "closed"
 
     def readable(self) -> bool:
+        """Whether the mode is one for reading."""
         return not self._writes
 
     def writable(self) -> bool:
+        """Whether the mode is one for writing."""
         return self._writes
 
     def seekable(self) -> bool:
@@ -503,6 +506,7 @@ class AsyncGzipBinaryFile(_agz.File):
         return self._source is None or self._source.rewindable()
 
     def isatty(self) -> bool:
+        """False."""
         return False
 
     def fileno(self) -> int:
@@ -518,9 +522,11 @@ class AsyncGzipBinaryFile(_agz.File):
         return None if end is None else end.fileobj
 
     def truncate(self, size: int | None = None) -> int:
+        """Not supported: raises io.UnsupportedOperation."""
         raise unsupported("truncate")
 
     def detach(self) -> Any:
+        """Not supported: raises io.UnsupportedOperation."""
         raise unsupported("detach")
 
     def __enter__(self) -> NoReturn:

@@ -43,7 +43,7 @@ def fault_error(code: int, sys: int, text: str, limit: int, file: File | None) -
         if file is None:
             return kind(text)
         error = kind(f"Error decompressing gzip data: {text}")
-        error.__cause__ = kind(text)
+        error.__cause__ = error.__context__ = kind(text)
         return error
     return OSError(text)
 

@@ -5,10 +5,26 @@ Apart, because `dataclasses` takes longer to make them than all else that `impor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import FrozenInstanceError, dataclass
+from typing import NoReturn, TypeVar, dataclass_transform
+
+Record = TypeVar("Record")
 
 
-@dataclass(frozen=True, slots=True)
+def _frozen(self: object, name: str, *value: object) -> NoReturn:
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+@dataclass_transform(frozen_default=True)
+def record(kind: type[Record]) -> type[Record]:
+    """A frozen dataclass with slots. The methods that `dataclasses` makes to keep it frozen
+    raise a TypeError of their own for a name that is no field."""
+    made = dataclass(frozen=True, slots=True, weakref_slot=True)(kind)
+    made.__setattr__ = made.__delattr__ = _frozen  # type: ignore[method-assign]
+    return made
+
+
+@record
 class GzipMemberInfo:
     """One member whose trailer was validated. Offsets and sizes are in bytes."""
 
@@ -25,7 +41,7 @@ class GzipMemberInfo:
     trailer_isize: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GzipInfo:
     """A whole stream, validated: its members and its sizes in bytes."""
 
@@ -38,7 +54,7 @@ class GzipInfo:
         return len(self.members)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VerificationResult:
     """A whole stream, validated: how many members, and its sizes in bytes."""
 
@@ -47,7 +63,7 @@ class VerificationResult:
     uncompressed_size: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EngineInfo:
     """The engines in use, as names to read."""
 

@@ -251,10 +251,12 @@ class AsyncGzipTextFile(_agz.TextFile):
 
     @property
     def encoding(self) -> str:
+        """The encoding, as it was given."""
         return self._encoding
 
     @property
     def errors(self) -> str:
+        """The error handler."""
         return self._errors
 
     @property
@@ -269,6 +271,7 @@ class AsyncGzipTextFile(_agz.TextFile):
 
     @property
     def closed(self) -> bool:
+        """Whether it was closed: nothing but close() can be called any more."""
         return self._binary.closed
 
     @property
@@ -276,15 +279,19 @@ class AsyncGzipTextFile(_agz.TextFile):
         return self._binary.name
 
     def readable(self) -> bool:
+        """Whether the mode is one for reading."""
         return self._binary.readable()
 
     def writable(self) -> bool:
+        """Whether the mode is one for writing."""
         return self._binary.writable()
 
     def seekable(self) -> bool:
+        """Whether seek() can go back."""
         return self._binary.seekable()
 
     def isatty(self) -> bool:
+        """False."""
         return self._binary.isatty()
 
     def fileno(self) -> int:
@@ -296,9 +303,11 @@ class AsyncGzipTextFile(_agz.TextFile):
         return self.buffer.raw()
 
     def truncate(self, size: int | None = None) -> int:
+        """Not supported: raises io.UnsupportedOperation."""
         raise unsupported("truncate")
 
     def detach(self) -> Any:
+        """Not supported: raises io.UnsupportedOperation."""
         raise unsupported("detach")
 
     def __enter__(self) -> NoReturn:

@@ -11,7 +11,7 @@ before the next call. Instances are not thread-safe.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from . import _agz
 from ._arguments import (
@@ -36,17 +36,13 @@ _ENDS = 1
 
 
 @runtime_checkable
-class CodecOperation(Protocol):
+class CodecOperation(Iterator[bytes], Protocol):
     """An iterator over the chunks of one operation, which can be closed early.
 
     Like its codec it is not thread-safe.
     """
 
     __slots__ = ()
-
-    def __iter__(self) -> CodecOperation: ...
-
-    def __next__(self) -> bytes: ...
 
     def close(self) -> None:
         """Give the operation up. If it was not exhausted, the codec becomes unusable."""
@@ -94,7 +90,7 @@ class _Operation:
 class _Codec:
     """What both codecs have in common: one operation at a time, and how they end."""
 
-    __slots__ = ("_core", "_operation", "_size", "_unusable", "__weakref__")
+    __slots__ = ("_core", "_operation", "_size", "_unusable", "__dict__", "__weakref__")
 
     _core: Any
 
@@ -102,6 +98,9 @@ class _Codec:
         self._size = check_chunk_size(output_chunk_size, "output_chunk_size")
         self._operation: _Operation | None = None
         self._unusable = False
+
+    def __getstate__(self) -> NoReturn:
+        raise TypeError(f"cannot copy or pickle {type(self).__name__!r} object")
 
     def _ready(self) -> None:
         if self._unusable:
