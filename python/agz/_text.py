@@ -196,7 +196,7 @@ class AsyncGzipTextFile(_agz.TextFile):
             place = Place(offset, self._plain_state if offset or whence else None, 0)
         before = binary._position
         try:
-            position = await self._seek(place.offset, whence)
+            position = await binary._seek(place.offset, whence)
         except BaseException:
             # One that is cancelled goes back, or had come to its end all the same.
             if binary._position != before:

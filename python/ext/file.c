@@ -209,6 +209,8 @@ static void dispose(File *file)
 	agz_cursor *cursor = file->cursor;
 	if (reader != NULL || writer != NULL)
 		file->waker->files--;
+	if (cursor != NULL)
+		file->seen |= agz_cursor_seen(cursor);
 	file->reader = NULL;
 	file->writer = NULL;
 	file->cursor = NULL;
@@ -299,7 +301,7 @@ static PyObject *file_restart(PyObject *self, PyObject *unused)
 		return NULL;
 	}
 	if (rc == AGZ_OK) {
-		agz_cursor_clear(file->cursor);
+		agzpy_drop_ahead(file);
 		Py_CLEAR(file->large); /* of a read that failed with the source */
 		if (!file->returning)
 			file->pos = 0;

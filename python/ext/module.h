@@ -109,7 +109,8 @@ typedef struct File {
 	agz_reader *reader;
 	agz_cursor *cursor;
 	agz_writer *writer;
-	uint64_t pos; /* the caller's place, in decompressed bytes */
+	unsigned seen; /* AGZ_SAW_*: what the cursor saw before it was cleared or freed */
+	uint64_t pos;  /* the caller's place, in decompressed bytes */
 	Waker *waker;
 	Ready *ready;        /* reused while nobody else holds it */
 	agz_cursor *undo;    /* what the newest answer was read from, or NULL ... */
@@ -129,6 +130,13 @@ typedef struct File {
 	PyObject *rest;  /* a bytes accepted for writing, or NULL ... */
 	size_t rest_pos; /* ... and how much of it the writer has */
 } File;
+
+/* Drops what was decoded ahead; what of it was handed out has been seen. */
+static inline void agzpy_drop_ahead(File *file)
+{
+	file->seen |= agz_cursor_seen(file->cursor);
+	agz_cursor_clear(file->cursor);
+}
 
 extern PyType_Spec agzpy_file_spec;
 extern PyType_Spec agzpy_operation_spec;

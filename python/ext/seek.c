@@ -16,7 +16,7 @@ int agzpy_seek_on(File *file)
 		return -1;
 	}
 	/* From here on what was decoded ahead is gone. */
-	agz_cursor_clear(file->cursor);
+	agzpy_drop_ahead(file);
 	if (rc == AGZ_WAIT)
 		return NEED_WAKE;
 	if (rc == AGZ_HUNGRY)

@@ -125,15 +125,6 @@ static PyObject *text_bind(PyObject *self, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* _seek(offset, whence): the File's, which clears the cursor and what that has seen. */
-static PyObject *text_seek(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
-{
-	Text *t = (Text *)self;
-	if (cursor_of(t) != NULL)
-		t->seen |= agz_cursor_seen(cursor_of(t));
-	return agzpy_file_seek_mending((PyObject *)t->file, args, nargs);
-}
-
 /*
  * _forget(state, skip): after the File moved elsewhere, what was decoded ahead is gone; the
  * decoder starts anew, or in a state that _place gave, and so many bytes of UTF-8 before.
@@ -146,8 +137,10 @@ static PyObject *text_forget(PyObject *self, PyObject *args)
 	if (!PyArg_ParseTuple(args, "On:_forget", &state, &skip))
 		return NULL;
 	t->decoder_ended = 0;
+	if (t->decoder != NULL)
+		t->seen |= agz_cursor_seen(t->cursor);
 	if (t->file->pos == 0 && skip == 0)
-		t->seen = 0;
+		t->seen = t->file->seen = 0;
 	if (t->decoder == NULL)
 		Py_RETURN_NONE;
 	agz_cursor_clear(t->cursor);
@@ -191,7 +184,7 @@ static PyObject *text_get_newlines(PyObject *self, void *unused)
 	(void)unused;
 	static const char *const kinds[] = {"\r", "\n", "\r\n"};
 	Text *t = (Text *)self;
-	unsigned seen = t->seen;
+	unsigned seen = t->seen | (t->file == NULL ? 0 : t->file->seen);
 	if (t->file != NULL && cursor_of(t) != NULL)
 		seen |= agz_cursor_seen(cursor_of(t));
 	PyObject *list = PyList_New(0);
@@ -286,7 +279,6 @@ static PyMethodDef text_methods[] = {
         FAST(writelines, text_writelines,
              "writelines($self, lines)\n--\n\nWrite each str of an iterable."),
         {"_bind", text_bind, METH_VARARGS, NULL},
-        {"_seek", (PyCFunction)(void (*)(void))text_seek, METH_FASTCALL, NULL},
         {"_forget", text_forget, METH_VARARGS, NULL},
         {NULL, NULL, 0, NULL},
 };

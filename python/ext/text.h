@@ -32,8 +32,9 @@ typedef struct Text {
 	                            list of (byte offset, decoder state, bytes of UTF-8) */
 	PyObject *encoder; /* TEXT_DECODER, writing */
 	PyObject *write_newline; /* what "\n" is written as, or NULL */
-	unsigned seen;           /* AGZ_SAW_* of what read() handed out, and of what any
-	                            call did before a seek */
+	unsigned
+	        seen; /* AGZ_SAW_*: what read() handed out, what `cursor` saw before it was
+	                  cleared */
 } Text;
 
 /* What characters are read from. */

@@ -317,6 +317,8 @@ def test_newlines_tell_of_what_was_read_since_the_start(
                     await file.seek(place)
                     assert file.newlines == both
                 await file.seek(0)
+            await file.readline()
+        assert file.newlines == "\n"
 
     run(main(packed))
     run(main(packed[:-1]))
