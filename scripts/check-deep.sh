@@ -1,6 +1,7 @@
 #!/bin/bash
-# check-deep.sh: what check.sh has no time for: sanitizers over threads and under Python, a
-# short turn of each fuzz target. Its logs, and the sanitizers' reports, are in build/deep/log.
+# check-deep.sh: what check.sh has no time for: sanitizers over threads and under Python, more of
+# what is drawn at random, a short turn of each fuzz target. Its logs, and the sanitizers'
+# reports, are in build/deep/log.
 . "$(dirname "$0")/common.sh"
 
 begin build/deep
@@ -60,9 +61,17 @@ c_tsan() {
 			pool waker source sink reader writer block broken at_hand leaving faults
 }
 
+# On the package that is installed.
+more_of_it() {
+	AGZ_HOSTILE=10 AGZ_KILLS=200 AGZ_STORM_TASKS=8000 AGZ_STORM_SEED=2 \
+		python -m pytest -q -n 2 --durations=10 tests/python/test_{hostile,storm,kill}.py \
+		tests/cli/test_kill.py
+}
+
 step 'C, TSan' c_tsan
 step 'Python and the command, ASan and UBSan' python_asan
 step 'Python, TSan' python_tsan
+step 'hostile files, storms and kills, more of them' more_of_it
 step 'each fuzz target, 10 s' scripts/fuzz.sh 10
 
 summary
