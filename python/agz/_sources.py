@@ -167,9 +167,13 @@ class Source(_End):
     async def rewind(self) -> None:
         """Back to the start, or OSError if that is not possible any more."""
         if self._seekable:
-            self.broken = True  # until it is known that it has moved
-            await _maybe_await(self.fileobj.seek(0, os.SEEK_SET))
-            self.broken = False
+            before = None if self.broken else self._place()
+            self.broken = True  # until it is known that it has moved, or that it has not
+            try:
+                await _maybe_await(self.fileobj.seek(0, os.SEEK_SET))
+                self.broken = False
+            finally:
+                self.broken &= before is None or self._place() != before
         elif self.rewindable():
             self._next = 0
         else:

@@ -190,6 +190,8 @@ class AsyncGzipTextFile(_agz.TextFile):
             raise ValueError("Invalid whence value")
         if binary._writes and (offset or whence):
             raise refusal(binary, "read")
+        if whence == 2 and await self._pass():
+            return self._here()  # without a pause: nothing can cancel the seek any more
         if offset < 0:
             place = Place.of_cookie(offset, self._nonce)
         else:
@@ -212,6 +214,9 @@ class AsyncGzipTextFile(_agz.TextFile):
         some bytes, a negative number that only this file understands.
         """
         await self._binary.tell()  # the guard: refuses what tell() has to refuse
+        return self._here()
+
+    def _here(self) -> int:
         place = Place(*self._place)
         plain = self._plain_state if place.offset else self._initial_state
         if place.state is None or (place.skip == 0 and place.state == plain):

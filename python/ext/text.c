@@ -280,6 +280,7 @@ static PyMethodDef text_methods[] = {
              "writelines($self, lines)\n--\n\nWrite each str of an iterable."),
         {"_bind", text_bind, METH_VARARGS, NULL},
         {"_forget", text_forget, METH_VARARGS, NULL},
+        {"_pass", agzpy_text_pass, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},
 };
 

@@ -76,5 +76,6 @@ PyObject *agzpy_text_readline(PyObject *self, PyObject *const *args, Py_ssize_t 
 PyObject *agzpy_text_readlines(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                PyObject *kwnames);
 PyObject *agzpy_text_anext(PyObject *self);
+PyObject *agzpy_text_pass(PyObject *self, PyObject *unused);
 
 #endif

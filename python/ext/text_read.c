@@ -488,6 +488,42 @@ static PyObject *reading_call(Text *t, int (*step)(File *, Call *, PyObject **),
 	return agzpy_answer(t->file, &call);
 }
 
+/*
+ * To the end, if that is near: what is passed over is kept, so that a fault on the way leaves
+ * it to be read. True, or false where it is too much for that or no text; nothing has moved
+ * then.
+ */
+static int pass_step(File *file, Call *call, PyObject **result)
+{
+	Text *t = (Text *)call->owner;
+	agz_cursor *cursor = cursor_of(t);
+	int rc = agzpy_settle(file);
+	while (rc == NEED_NOTHING && agz_cursor_nbytes(cursor) <= LARGE_LENGTH) {
+		rc = agzpy_text_pull(t);
+		if (rc == NEED_NOTHING && agzpy_turn_is_due(file->waker))
+			return NEED_TURN;
+	}
+	if (rc < 0 && PyErr_ExceptionMatches(PyExc_UnicodeError)) {
+		PyErr_Clear();
+		rc = NEED_NOTHING;
+	}
+	size_t nbytes = agz_cursor_nbytes(cursor);
+	if (rc == AT_FAULT && (!file->fault_raised || nbytes == 0))
+		return agzpy_raise_fault(file);
+	if (rc != AT_END && rc != AT_FAULT && rc != NEED_NOTHING)
+		return rc;
+	if (rc != NEED_NOTHING)
+		moved(t, agz_cursor_skip(cursor, nbytes));
+	*result = PyBool_FromLong(rc != NEED_NOTHING);
+	return NEED_NOTHING;
+}
+
+PyObject *agzpy_text_pass(PyObject *self, PyObject *unused)
+{
+	(void)unused;
+	return reading_call((Text *)self, pass_step, -1);
+}
+
 static PyObject *misused(Text *t)
 {
 	Call call = {.wants = FILE_READING, .verb = "read"};

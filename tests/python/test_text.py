@@ -497,6 +497,49 @@ def test_seeks_that_text_has_not(corpus: Path, run: Any) -> None:
     run(main())
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("piece", [None, 3])
+def test_a_seek_to_the_end_that_meets_a_fault(
+    tmp_path: Path, run: Any, encoding: str, piece: int | None
+) -> None:
+    """Stays where it was, and a second one goes behind what is left, as with read(). Of much
+    that is passed over nothing is kept."""
+
+    async def opened(size: int) -> agz.AsyncGzipTextFile:
+        packed = gzip.compress(("one\ntwo\n" + "x" * size).encode(encoding))[:-1]
+        path = tmp_path / "f.gz"
+        path.write_bytes(packed)
+        source = None if piece is None else Pieces(packed, piece)
+        where = path if piece is None else None
+        return await agz.open(where, "rt", encoding=encoding, fileobj=source).open()
+
+    async def main() -> None:
+        file = await opened(10)
+        await file.readline()
+        for _ in range(2):
+            place = await file.tell()
+            with pytest.raises(EOFError):
+                await file.seek(0, 2)
+            assert await file.tell() == place
+            assert await file.readline() == "two\n"
+            assert await file.seek(0, 2) == len(("one\ntwo\n" + "x" * 10).encode(encoding))
+            for call in (file.read, lambda: file.seek(0, 2)):
+                with pytest.raises(OSError, match="broken"):
+                    await call()
+            await file.seek(0)
+            await file.readline()
+        await file.close()
+
+        file = await opened(5_000_000)
+        with pytest.raises(EOFError):
+            await file.seek(0, 2)
+        with pytest.raises(OSError, match="broken"):
+            await file.read()
+        await file.close()
+
+    run(main())
+
+
 # ---- arguments, states --------------------------------------------------------------------
 
 
