@@ -538,7 +538,7 @@ def write(
     for path in paths:
         path.unlink(missing_ok=True)
         if mode[0] == "a" and size is None:
-            path.write_bytes(gzip.compress(b"first"))
+            path.write_bytes(gzip.compress(b"first", mtime=0))
     text = "t" in mode
     subjects = []
     for package, path in zip((agz, aiogzip), paths, strict=False):
