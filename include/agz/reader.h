@@ -16,9 +16,9 @@
  *     Blocks begin at 64 KiB and grow while they are taken, those of a pushed span up to
  *     its own size.
  *  4. A block taken belongs to the caller, and outlives the reader.
- *  5. What was decoded before a fault is handed out before it. Bytes, fault and place are
- *     as by zlib; a member that failed is decoded once more for that, if the engine may
- *     see it in another way and the source can go back (codec.h).
+ *  5. What was decoded before a fault is handed out before it. Of a source that can go
+ *     back, bytes, fault and place are as by zlib: where the engine may see it in another
+ *     way (codec.h), the member is decoded once more.
  *  6. agz_reader_close() may be called at any time, also with a job in flight; the memory
  *     goes when the job ends. `user` is never named after it.
  *

@@ -105,20 +105,20 @@ static PyObject *fill_ready(Ready *r, File *file, PyObject *value)
 
 PyObject *agzpy_ready(File *file, PyObject *value)
 {
-	PyObject *type, *error, *traceback;
+	PyObject *type = NULL, *error = NULL, *traceback = NULL;
 	if (value == NULL)
 		PyErr_Fetch(&type, &error, &traceback);
 	Ready *r = ready_for(file);
-	if (r == NULL && value != NULL)
-		Py_DECREF(value);
-	if (value == NULL && r != NULL) {
-		PyErr_Restore(type, error, traceback);
-	} else if (value == NULL) {
+	if (r == NULL) {
+		Py_XDECREF(value);
 		Py_XDECREF(type);
 		Py_XDECREF(error);
 		Py_XDECREF(traceback);
+		return NULL;
 	}
-	return r == NULL ? NULL : fill_ready(r, file, value);
+	if (value == NULL)
+		PyErr_Restore(type, error, traceback);
+	return fill_ready(r, file, value);
 }
 
 typedef struct Operation {

@@ -184,9 +184,12 @@ static PyObject *text_get_newlines(PyObject *self, void *unused)
 	(void)unused;
 	static const char *const kinds[] = {"\r", "\n", "\r\n"};
 	Text *t = (Text *)self;
-	unsigned seen = t->seen | (t->file == NULL ? 0 : t->file->seen);
-	if (t->file != NULL && cursor_of(t) != NULL)
-		seen |= agz_cursor_seen(cursor_of(t));
+	unsigned seen = t->seen;
+	if (t->file != NULL) {
+		seen |= t->file->seen;
+		if (cursor_of(t) != NULL)
+			seen |= agz_cursor_seen(cursor_of(t));
+	}
 	PyObject *list = PyList_New(0);
 	for (int i = 0; list != NULL && i < 3; i++) {
 		PyObject *kind = (seen >> i) & 1 ? PyUnicode_FromString(kinds[i]) : NULL;

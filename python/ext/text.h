@@ -32,9 +32,8 @@ typedef struct Text {
 	                            list of (byte offset, decoder state, bytes of UTF-8) */
 	PyObject *encoder; /* TEXT_DECODER, writing */
 	PyObject *write_newline; /* what "\n" is written as, or NULL */
-	unsigned
-	        seen; /* AGZ_SAW_*: what read() handed out, what `cursor` saw before it was
-	                  cleared */
+	/* AGZ_SAW_*: what read() handed out, what `cursor` saw before it was cleared */
+	unsigned seen;
 } Text;
 
 /* What characters are read from. */

@@ -487,12 +487,10 @@ int agz_decoder_mtime(const agz_decoder *d, uint32_t *mtime)
 bool agz__decoder_in_doubt(const agz_decoder *d, agz__doubt *doubt)
 {
 	const struct agz__inflater *inflater = d->engines.stream->inflater;
-	int code = d->fault.code;
 
 	if ((d->state != INFLATE && d->state != TRAILER) || inflater->sure == NULL ||
 	    inflater->sure(d->stream))
 		return false;
 	*doubt = (agz__doubt){d->header_offset, d->out_offset, d->crc};
-	return code == AGZ_E_TRUNCATED || code == AGZ_E_DEFLATE || code == AGZ_E_CRC ||
-	       code == AGZ_E_ISIZE;
+	return AGZ_IS_CORRUPT(d->fault.code);
 }

@@ -214,7 +214,7 @@ int agz_reader_fd(const agz_reader *r)
 /* What comes when the ring is empty and nothing is in flight; AGZ_WAIT: work to do. */
 static int tell_verdict(agz_reader *r)
 {
-	bool file = r->stream.kind == AGZ_SOURCE_PATH || r->stream.kind == AGZ_SOURCE_FD;
+	bool file = agz__stream_is_file(&r->stream);
 	bool cut = r->verdict == AGZ_E_TRUNCATED && r->stream.decoder != NULL;
 
 	if (file && r->told && (r->verdict == AGZ_END || cut))

@@ -27,12 +27,6 @@ static int fail(agz__stream *s, int code)
 	return code;
 }
 
-/* Into a buffer of ours, and it may grow. */
-static bool from_file(const agz__stream *s)
-{
-	return s->kind == AGZ_SOURCE_PATH || s->kind == AGZ_SOURCE_FD;
-}
-
 /* ---- opening ------------------------------------------------------------------------ */
 
 /* The last four bytes are the size modulo 2^32, if the file is one member. They are held
@@ -222,7 +216,7 @@ static void drop_buffer(agz__stream *s)
 {
 	agz__free(s->buffer);
 	s->buffer = NULL;
-	if (from_file(s))
+	if (agz__stream_is_file(s))
 		s->in = (agz_input){NULL, 0, 0};
 }
 
@@ -241,9 +235,23 @@ static int end(agz__stream *s)
 
 	if (cap == 0 || agz__stream_counts(s).out_nbytes < cap)
 		drop_decoder(s);
-	if (from_file(s))
+	if (agz__stream_is_file(s))
 		s->ends = false;
 	return AGZ_END;
+}
+
+/* To so many bytes behind the start, where there is a way; for a pushed stream, to wait for
+ * those. An error, with errno, changes nothing. */
+static int go_to(agz__stream *s, uint64_t offset)
+{
+	bool memory = s->kind == AGZ_SOURCE_MEMORY;
+	int rc = agz__stream_is_file(s) ? agz__source_seek(&s->source, offset) : AGZ_OK;
+
+	if (rc == AGZ_OK) {
+		s->in.pos = memory ? (size_t)offset : s->in.nbytes;
+		s->ends = memory;
+	}
+	return rc;
 }
 
 /* Goes back to where a member begins, for zlib to decode it; false if there is no way. */
@@ -252,15 +260,10 @@ static bool ask_zlib(agz__stream *s, uint64_t in_offset, uint64_t out_offset,
 {
 	uint64_t cap = s->options.max_out_nbytes;
 
-	if (s->kind == AGZ_SOURCE_PUSH || (cap != 0 && out_offset == cap))
+	if (s->kind == AGZ_SOURCE_PUSH || (cap != 0 && out_offset == cap) ||
+	    go_to(s, in_offset) != AGZ_OK)
 		return false;
-	if (s->kind == AGZ_SOURCE_MEMORY)
-		s->in.pos = (size_t)in_offset;
-	else if (agz__source_seek(&s->source, in_offset) == AGZ_OK)
-		s->ends = false;
-	else
-		return false;
-	s->again.asked = s->again.open = true;
+	s->again.asked = true;
 	s->again.left = s->before.out_nbytes - out_offset;
 	s->again.crc = crc;
 	s->again.left_crc = 0;
@@ -287,7 +290,7 @@ static int give_up(agz__stream *s, int code)
 	s->fault.in_offset += s->before.in_nbytes;
 	s->fault.limit_nbytes =
 	        code == AGZ_E_OUTPUT_LIMIT ? s->options.max_out_nbytes : 0;
-	if (code == AGZ_E_TRUNCATED && from_file(s) &&
+	if (code == AGZ_E_TRUNCATED && agz__stream_is_file(s) &&
 	    !(in_doubt && s->source.seekable)) {
 		drop_buffer(s); /* the decoder goes on if the file grows */
 		s->ends = false;
@@ -395,7 +398,7 @@ static int step_again(agz__stream *s)
  * files have their turns. Where `enter` fails, whoever gets the answer finds out why. */
 int agz__stream_decode(agz__stream *s, agz_output *out)
 {
-	bool file = from_file(s);
+	bool file = agz__stream_is_file(s);
 	uint64_t from = agz__stream_counts(s).in_nbytes;
 	size_t had = out->pos;
 	int rc;
@@ -414,11 +417,11 @@ int agz__stream_decode(agz__stream *s, agz_output *out)
 		if (rc == AGZ_OK)
 			rc = s->again.left > 0 ? step_again(s) : step(s, out);
 		if (rc == AGZ_MEMBER_DONE) {
-			s->again.open = false;
+			s->again.asked = false;
 			rc = keep_member(s);
 		}
 		if (rc == AGZ_STREAM_DONE || rc == AGZ_END)
-			return s->again.open ? first_verdict(s) : end(s);
+			return s->again.asked ? first_verdict(s) : end(s);
 		if (rc < 0)
 			return give_up(s, rc);
 		if (rc == AGZ_WAIT || (rc == AGZ_OUTPUT_FULL && out->pos == out->nbytes))
@@ -446,23 +449,18 @@ bool agz__stream_seekable(const agz__stream *s)
 
 int agz__stream_rewind(agz__stream *s)
 {
-	bool file = from_file(s);
+	int rc = go_to(s, 0);
 
-	if (file) {
-		int rc = agz__source_seek(&s->source, 0);
-		if (rc != AGZ_OK)
-			return fail(s, rc);
-	}
+	if (rc != AGZ_OK)
+		return fail(s, rc);
 	drop_members(s);
 	agz__counts seen = agz__stream_counts(s);
 	if (s->decoder != NULL)
 		agz_decoder_reset(s->decoder);
 	s->before = (agz__counts){.mtime = seen.mtime, .has_mtime = seen.has_mtime};
 	s->fault = (agz_fault){0};
-	s->again.asked = s->again.open = false;
+	s->again.asked = false;
 	s->again.left = 0;
-	s->in.pos = s->kind == AGZ_SOURCE_MEMORY ? 0 : s->in.nbytes;
-	s->ends = s->kind == AGZ_SOURCE_MEMORY;
 	return AGZ_OK;
 }
 

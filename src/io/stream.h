@@ -48,8 +48,7 @@ typedef struct agz__stream {
 	agz_fault fault;
 	/* A member that failed is decoded once more, by zlib, if the engine is in doubt. */
 	struct {
-		bool asked;
-		bool open;              /* and the member has not ended yet */
+		bool asked;             /* and the member has not ended yet */
 		uint64_t left;          /* bytes of it that were handed out already */
 		uint32_t crc, left_crc; /* of those, and of what zlib makes of them */
 		agz_fault fault;        /* the first verdict */
@@ -73,6 +72,12 @@ int agz__stream_open(agz__stream *stream, const char *path, int fd, bool owned);
  * waiting for anything. False: it is to be opened as any other.
  */
 bool agz__stream_open_now(agz__stream *stream, const char *path);
+
+/* It is read into a buffer of ours, and may grow. */
+static inline bool agz__stream_is_file(const agz__stream *stream)
+{
+	return stream->kind == AGZ_SOURCE_PATH || stream->kind == AGZ_SOURCE_FD;
+}
 
 /* Nothing has to be read to decode what comes next. */
 static inline bool agz__stream_at_hand(const agz__stream *stream)
