@@ -258,15 +258,16 @@ def differs(
         if verb == "newlines" and not seekable:
             return True
         return got == ("error", "OSError") and (before_the_start or no_way_back)
+    if witness.text and witness.astray:
+        return True
     if verb == "readlines" and ints and said[0] == got[0] == "value":
         return bool(got[1][: len(said[1])] == said[1] and sum(map(len, said[1])) >= ints[0] > 0)
     if is_odd(verb, args):
         return True
     if verb == "tell" and witness.text and got[0] == said[0] == "value":
         return True
-    if verb in (*BACKWARDS, "newlines") and not (seekable and witness.file.seekable()):
-        return True  # one has read further, and lost what the cache holds no more
-    return witness.text and witness.astray
+    # One has read further, and lost what the cache holds no more.
+    return verb in (*BACKWARDS, "newlines") and not (seekable and witness.file.seekable())
 
 
 def breaks(witness: Subject, verb: str, args: Any, got: Outcome) -> bool:
