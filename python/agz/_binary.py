@@ -214,7 +214,10 @@ class AsyncGzipBinaryFile(_agz.File):
         if self._closing is not None:
             end = asyncio.get_running_loop().create_future()
             self._closing.append(end)
-            await end
+            try:
+                await end
+            finally:
+                del end  # has the error, whose traceback has this frame
             return
         if self._state == "closed":
             return
@@ -231,21 +234,22 @@ class AsyncGzipBinaryFile(_agz.File):
                 self._dispose(False)
             return
         self._closing = []
-        failure: BaseException | None = None
         try:
             await self._close()
         except BaseException as error:
-            failure = error
+            self._tell_closers(error)
             raise
-        finally:
-            waiting, self._closing = self._closing, None
-            for end in waiting:
-                if end.done():
-                    continue
-                if failure is None or isinstance(failure, asyncio.CancelledError):
-                    end.set_result(None)
-                else:
-                    end.set_exception(failure)
+        self._tell_closers(None)
+
+    def _tell_closers(self, failure: BaseException | None) -> None:
+        waiting, self._closing = self._closing, None
+        for end in waiting or ():
+            if end.done():
+                continue
+            if failure is None or isinstance(failure, asyncio.CancelledError):
+                end.set_result(None)
+            else:
+                end.set_exception(failure)
 
     async def _close(self) -> None:
         try:
@@ -265,7 +269,7 @@ class AsyncGzipBinaryFile(_agz.File):
 
     async def _complete(self) -> None:
         """The trailer, and for a path the end of the file, however often it is cancelled."""
-        cancelled: asyncio.CancelledError | None = None
+        cancelled: list[asyncio.CancelledError] = []
         while True:
             try:
                 await self._finish()
@@ -273,9 +277,9 @@ class AsyncGzipBinaryFile(_agz.File):
             except asyncio.CancelledError as error:
                 if self._sink is not None:
                     raise
-                cancelled = error
-        if cancelled is not None:
-            raise cancelled
+                cancelled = [error]
+        if cancelled:
+            raise cancelled.pop()
 
     async def _close_fileobj(self) -> None:
         if self._source is not None:
@@ -317,12 +321,11 @@ class AsyncGzipBinaryFile(_agz.File):
         noted on `reason`, the exception that the caller goes on to raise. A cancellation
         waits until all is closed.
         """
-        cancelled: asyncio.CancelledError | None = None
+        cancelled: list[asyncio.CancelledError] = []
         try:
             await self._abort_running()
         except asyncio.CancelledError as error:
-            cancelled = error
-        failure: Exception | None = None
+            cancelled = [error]
         if self._state != "closed":
             try:
                 # A file object that cannot be closed leaves the file open, for close() to
@@ -332,17 +335,17 @@ class AsyncGzipBinaryFile(_agz.File):
                 await self._close_fileobj()
                 self._dispose(False)
             except Exception as error:
-                failure = error
-        if cancelled is not None:
-            raise cancelled from failure
-        if failure is not None:
-            reason.add_note(f"Context-exit cleanup also failed: {failure!r}")
+                if cancelled:
+                    raise cancelled.pop() from error
+                reason.add_note(f"Context-exit cleanup also failed: {error!r}")
+        if cancelled:
+            raise cancelled.pop()
 
     async def _abort_running(self) -> None:
         if self._running is None:
             return
         self._aborting = True
-        cancelled: asyncio.CancelledError | None = None
+        cancelled: list[asyncio.CancelledError] = []
         waiter, owner = self._waiter, self._owner
         if waiter is not None:
             if not waiter.done():
@@ -353,12 +356,12 @@ class AsyncGzipBinaryFile(_agz.File):
             try:
                 await self._next_end()
             except asyncio.CancelledError as error:
-                cancelled = error
+                cancelled = [error]
         self._aborting = False
         if self._source is not None:
             await self._source.stop()
-        if cancelled is not None:
-            raise cancelled
+        if cancelled:
+            raise cancelled.pop()
 
     async def _next_end(self) -> None:
         """Waits until the running call is over."""
@@ -448,14 +451,14 @@ class AsyncGzipBinaryFile(_agz.File):
             if self._source.broken:
                 self._fail()
             raise
-        cancelled: asyncio.CancelledError | None = None
+        cancelled: list[asyncio.CancelledError] = []
         while not self._aborting and not self._restart():
             try:
                 await asyncio.sleep(0)
             except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            raise cancelled
+                cancelled = [error]
+        if cancelled:
+            raise cancelled.pop()
 
     async def _to_sink(self, doing: Coroutine[Any, Any, None], verb: str) -> None:
         """Waits for the user's sink. If that fails, nobody knows what the sink has."""

@@ -146,23 +146,26 @@ class Source(_End):
         if not reading.done():
             await asyncio.wait([reading])
         self._reading = None
-        return reading.result()
+        try:
+            return reading.result()
+        finally:
+            del reading  # has the error, whose traceback has this frame
 
     async def stop(self) -> None:
         """Ends a read that was left running, and waits for that, also when cancelled."""
         reading, self._reading = self._reading, None
-        cancelled: asyncio.CancelledError | None = None
+        cancelled: list[asyncio.CancelledError] = []
         if reading is not None:
             reading.cancel()
             while not reading.done():
                 try:
                     await asyncio.wait([reading])
                 except asyncio.CancelledError as error:
-                    cancelled = error
+                    cancelled = [error]
             if not reading.cancelled():
                 reading.exception()  # nobody else asks for it
-        if cancelled is not None:
-            raise cancelled
+        if cancelled:
+            raise cancelled.pop()
 
     async def rewind(self) -> None:
         """Back to the start, or OSError if that is not possible any more."""
