@@ -35,10 +35,15 @@ async def fails(call: Awaitable[Any]) -> None:
     raise AssertionError
 
 
-async def cancelled(call: Awaitable[Any], gate: Gate, times: int = 1) -> None:
-    """The call, cancelled so many times once it waits at the gate."""
+async def begun(call: Awaitable[Any], gate: Gate) -> asyncio.Future[None]:
     task = asyncio.ensure_future(fails(call))
     await gate.entered.wait()
+    return task
+
+
+async def cancelled(call: Awaitable[Any], gate: Gate, times: int = 1) -> None:
+    """The call, cancelled so many times once it waits at the gate."""
+    task = await begun(call, gate)
     for _ in range(times):
         task.cancel()
         await asyncio.sleep(0)
@@ -166,8 +171,7 @@ async def a_body_that_fails_while_a_call_runs(path: Path) -> Any:
 
     async def body() -> None:
         async with file:
-            _reading = asyncio.ensure_future(fails(file.read()))
-            await gate.entered.wait()
+            _reading = await begun(file.read(), gate)
             raise ValueError
 
     await fails(body())
@@ -180,8 +184,7 @@ async def an_exit_that_is_cancelled(path: Path) -> Any:
 
     async def body() -> None:
         async with file:
-            _reading = asyncio.ensure_future(fails(file.read()))
-            await gate.entered.wait()
+            _reading = await begun(file.read(), gate)
 
     await cancelled(body(), gate, 2)
     return file

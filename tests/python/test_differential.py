@@ -230,6 +230,8 @@ async def opinion(witness: Subject, verb: str, args: Any, got: Outcome) -> Outco
         return got if said[1][:shorter] == got[1][:shorter] else said
     if verb == "place" and said[0] == "error":
         return got  # it will have lost the place
+    if witness.name == "io" and witness.file.writable() and (said[0], verb) == ("value", "seek"):
+        return got  # CPython 3.12 does not count what it holds
     if verb == "tell" and said[0] == "error" and witness.name == "io" and witness.text:
         return got  # as always after readlines()
     return said
