@@ -103,7 +103,7 @@ def check_filename(value: object, fileobj: object) -> None:
             raise ValueError("Either filename or fileobj must be provided")
     elif not isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError("Filename must be a string, bytes, or PathLike object")
-    elif value == "":
+    elif isinstance(value, str) and not value:
         raise ValueError("Filename cannot be empty")
 
 

@@ -289,10 +289,10 @@ class Drain(threading.Thread):
 # ---- processes ----------------------------------------------------------------------------
 
 
-def python(code: str, *args: object, status: int = 0, **env: str) -> str:
+def python(code: str, *args: object, status: int = 0, flags: str = "", **env: str) -> str:
     """What a program prints in an interpreter of its own, warnings and all."""
     run = subprocess.run(
-        [sys.executable, "-c", code, *map(str, args)],
+        [sys.executable, *flags.split(), "-c", code, *map(str, args)],
         capture_output=True,
         text=True,
         timeout=FOREVER,

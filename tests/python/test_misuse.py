@@ -12,7 +12,7 @@ from typing import Any
 import agz
 import aiogzip
 import pytest
-from support import Pieces
+from support import Pieces, python
 
 
 class One(IntEnum):
@@ -59,6 +59,11 @@ def test_each_option_alone() -> None:
         for option, value in itertools.product(OPTIONS, VALUES):
             options = {"mode": mode, option: value}
             assert opened(agz, options) == opened(aiogzip, options), options
+
+
+def test_a_name_of_bytes_is_not_compared_with_str() -> None:
+    code = 'import agz; print([agz.open(b"", mode).name for mode in ("rb", "wb", "rt", "wt")])'
+    assert python(code, flags="-bb") == "[b'', b'', b'', b'']\n"
 
 
 def test_modes() -> None:
