@@ -41,6 +41,11 @@ forks = pytest.mark.skipif(SANITIZED, reason="a sanitizer's child does not survi
 # uvloop, so slowed down, may be hit by a signal where it does not survive one.
 signals = pytest.mark.skipif(SANITIZED, reason="uvloop does not survive signals at any moment")
 
+subinterpreters = pytest.mark.skipif(
+    sys.version_info[:2] == (3, 12),
+    reason="CPython 3.12 aborts at its end after asyncio in a sub-interpreter, without agz too",
+)
+
 # ---- inputs -------------------------------------------------------------------------------
 
 

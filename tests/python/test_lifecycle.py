@@ -15,7 +15,16 @@ from typing import Any
 import agz
 import pytest
 from conftest import LOOPS
-from support import SANITIZED, Fifo, forks, python, signals, source_text, suspended
+from support import (
+    SANITIZED,
+    Fifo,
+    forks,
+    python,
+    signals,
+    source_text,
+    subinterpreters,
+    suspended,
+)
 from test_storm import Storm, weather
 
 TEXT = source_text(300_000)
@@ -381,10 +390,7 @@ print("right")
 """
 
 
-@pytest.mark.skipif(
-    sys.version_info[:2] == (3, 12),
-    reason="CPython 3.12 aborts at its end after asyncio in a sub-interpreter, without agz too",
-)
+@subinterpreters
 def test_an_interpreter_ends_with_files_open(path: Path) -> None:
     """Sub-interpreters work, each with a state of its own; the workers are one pool for all."""
     assert python(INTERPRETERS, path) == "right\n"
@@ -486,6 +492,8 @@ class At:
 
 async def interrupted_at(n):
     await At(use(), n)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 
 n = interrupts = 0
 while n < 25:

@@ -18,7 +18,7 @@ from typing import Any
 import agz
 import pytest
 from conftest import LOOPS
-from support import FOREVER, Fifo, forks, python, source_text, suspended
+from support import FOREVER, Fifo, forks, python, source_text, subinterpreters, suspended
 
 TEXT = source_text(400_000)
 PACKED = gzip.compress(TEXT, 1)
@@ -442,6 +442,7 @@ print("done", 3)
 """
 
 
+@subinterpreters
 def test_sub_interpreters(path: Path) -> None:
     """One after another, each with state of its own, then the main one."""
     out = python(INTERPRETERS, path)
