@@ -49,6 +49,7 @@ extern struct PyModuleDef agzpy_module;
 /* ---- ready.c: an awaitable whose answer is known ---------------------------------- */
 
 typedef struct Waker Waker;
+struct Text; /* text.h */
 
 typedef struct Ready {
 	PyObject_HEAD PyObject *value; /* the answer; NULL when it was given */
@@ -213,6 +214,25 @@ int agzpy_pull(File *file);
 /* Raises the fault of the reader; from the second time on, that the file is broken.
  * Returns -1. */
 int agzpy_raise_fault(File *file);
+
+/* A line as bytes, handed out. */
+static inline PyObject *line_bytes(File *file, const agz_line *line)
+{
+	file->pos += line->nbytes;
+	return PyBytes_FromStringAndSize((const char *)line->ptr,
+	                                 (Py_ssize_t)line->nbytes);
+}
+
+/*
+ * The next line, of at most `limit` bytes if that is not 0, of the file's bytes or of `text`:
+ * NEED_NOTHING and *line, a need, AT_END (nothing is left), AT_FAULT, or -1.
+ */
+int agzpy_next_line(File *file, struct Text *text, size_t limit, agz_line *line);
+
+/* The steps of calls that give whole lines, of bytes or of the text that is call->owner. */
+int agzpy_anext_step(File *file, Call *call, PyObject **result);
+int agzpy_readlines_step(File *file, Call *call, PyObject **result);
+void agzpy_readlines_undo(File *file, Call *call);
 
 /* Goes on with a seek that is under way: a need, NEED_NOTHING when it is done, or -1. */
 int agzpy_seek_on(File *file);

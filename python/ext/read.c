@@ -19,8 +19,7 @@ enum {
 	LARGE_NBYTES =
 	        1 << 20, /* from here on a read is decoded straight into its result */
 	PEEK_NBYTES = 64 << 10,
-	MOST_PEEK_NBYTES = 128 << 20,
-	LINES_A_LOOK = 64 /* lines between two looks at the clock */
+	MOST_PEEK_NBYTES = 128 << 20
 };
 
 int agzpy_pull(File *file)
@@ -438,33 +437,6 @@ PyObject *agzpy_file_readinto1(PyObject *self, PyObject *const *args, Py_ssize_t
 
 /* ---- lines ------------------------------------------------------------------------------------ */
 
-/* The next line: NEED_NOTHING and *line, a need, AT_END (nothing is left), AT_FAULT, or -1. */
-static int next_line(File *file, size_t limit, agz_line *line)
-{
-	unsigned flags = 0;
-	for (;;) {
-		int rc = agz_cursor_line(file->cursor, limit, flags, line);
-		if (rc == 1)
-			return NEED_NOTHING;
-		if (rc < 0)
-			return agzpy_raise(file->state_of_module, rc, NULL, NULL);
-		if (flags != 0)
-			return AT_END;
-		rc = agzpy_pull(file);
-		if (rc == AT_END)
-			flags = AGZ_LINES_END;
-		else if (rc != NEED_NOTHING)
-			return rc;
-	}
-}
-
-static PyObject *line_bytes(File *file, const agz_line *line)
-{
-	file->pos += line->nbytes;
-	return PyBytes_FromStringAndSize((const char *)line->ptr,
-	                                 (Py_ssize_t)line->nbytes);
-}
-
 static int readline_step(File *file, Call *call, PyObject **result)
 {
 	agz_line line;
@@ -473,7 +445,8 @@ static int readline_step(File *file, Call *call, PyObject **result)
 		return rc;
 	rc = call->size == 0
 	             ? AT_END
-	             : next_line(file, call->size < 0 ? 0 : (size_t)call->size, &line);
+	             : agzpy_next_line(file, NULL,
+	                               call->size < 0 ? 0 : (size_t)call->size, &line);
 	if (rc == AT_END)
 		*result = Py_NewRef(file->state_of_module->empty_bytes);
 	else if (rc == NEED_NOTHING)
@@ -497,30 +470,13 @@ PyObject *agzpy_file_readline(PyObject *self, PyObject *const *args, Py_ssize_t 
 	return agzpy_answer(file, &call);
 }
 
-static int anext_step(File *file, Call *call, PyObject **result)
-{
-	agz_line line;
-	(void)call;
-	int rc = agzpy_settle(file);
-	if (rc == NEED_NOTHING)
-		rc = next_line(file, 0, &line);
-	if (rc == AT_END) {
-		PyErr_SetNone(PyExc_StopAsyncIteration);
-		return -1;
-	}
-	if (rc != NEED_NOTHING)
-		return rc == AT_FAULT ? agzpy_raise_fault(file) : rc;
-	*result = line_bytes(file, &line);
-	return *result == NULL ? -1 : NEED_NOTHING;
-}
-
 PyObject *agzpy_file_anext(PyObject *self)
 {
 	File *file = (File *)self;
 	agz_line line;
 	if (agzpy_line_at_hand(file, file->cursor, &line))
 		return agzpy_line_answer(file, line_bytes(file, &line));
-	Call call = reading(file, anext_step);
+	Call call = reading(file, agzpy_anext_step);
 	if (file->reader != NULL)
 		agz_reader_want_lines(file->reader);
 	else if (file->state == FILE_CLOSED) {
@@ -530,58 +486,12 @@ PyObject *agzpy_file_anext(PyObject *self)
 	return agzpy_answer(file, &call);
 }
 
-/* call->object: the list. call->done: bytes in it. */
-static int readlines_step(File *file, Call *call, PyObject **result)
-{
-	int rc = agzpy_settle(file);
-	if (rc != NEED_NOTHING)
-		return rc;
-	if (call->object == NULL) {
-		call->object = PyList_New(0);
-		if (call->object == NULL)
-			return -1;
-	}
-	for (int n = 1;; n++) {
-		agz_line line;
-		rc = next_line(file, 0, &line);
-		if (rc == AT_FAULT && !(file->fault_raised && call->done > 0))
-			return agzpy_raise_fault(file);
-		if (rc == AT_END || rc == AT_FAULT)
-			break;
-		if (rc != NEED_NOTHING)
-			return rc;
-		Py_ssize_t nbytes = (Py_ssize_t)line.nbytes;
-		PyObject *bytes = line_bytes(file, &line);
-		if (bytes == NULL)
-			return -1;
-		rc = PyList_Append(call->object, bytes);
-		Py_DECREF(bytes);
-		if (rc < 0)
-			return -1;
-		if (call->size > 0 && nbytes > call->size - call->done)
-			break;
-		call->done += nbytes;
-		if (n % LINES_A_LOOK == 0 && agzpy_turn_is_due(file->waker))
-			return NEED_TURN;
-	}
-	*result = call->object;
-	call->object = NULL;
-	return NEED_NOTHING;
-}
-
-static void readlines_undo(File *file, Call *call)
-{
-	(void)file;
-	Py_CLEAR(call->object);
-	call->done = 0;
-}
-
 PyObject *agzpy_file_readlines(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                PyObject *kwnames)
 {
 	File *file = (File *)self;
-	Call call = reading(file, readlines_step);
-	call.undo = readlines_undo;
+	Call call = reading(file, agzpy_readlines_step);
+	call.undo = agzpy_readlines_undo;
 	if (agzpy_size_arg("readlines", "hint", args, nargs, kwnames, &call.size) < 0)
 		return agzpy_misused(file, &call);
 	if (file->reader != NULL)

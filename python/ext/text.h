@@ -57,6 +57,15 @@ PyObject *agzpy_text_decode(Text *t, const char *ptr, size_t nbytes);
 PyObject *agzpy_text_run(Text *t, const char *ptr, size_t nbytes);
 PyObject *agzpy_text_line(Text *t, const agz_line *line);
 
+/* A line as a str, handed out. One that cannot be decoded is gone back to by undoing the call. */
+static inline PyObject *line_str(Text *t, const agz_line *line)
+{
+	PyObject *str = agzpy_text_line(t, line);
+	if (str != NULL)
+		moved(t, line->nbytes);
+	return str;
+}
+
 /* More for cursor_of(t): as agzpy_pull(), or -1 and an exception. */
 int agzpy_text_pull(Text *t);
 

@@ -4,38 +4,9 @@
 #include "text.h"
 #include "text_build.h"
 
-enum { LINES_A_LOOK = 64, MAX_SPANS = 8 };
+enum { MAX_SPANS = 8 };
 
 /* ---- lines -------------------------------------------------------------------------------------- */
-
-/* As next_line() of read.c, over agzpy_text_pull(). */
-static int next_line(Text *t, size_t limit, agz_line *line)
-{
-	unsigned flags = 0;
-	for (;;) {
-		int rc = agz_cursor_line(cursor_of(t), limit, flags, line);
-		if (rc == 1)
-			return NEED_NOTHING;
-		if (rc < 0)
-			return agzpy_raise(t->state, rc, NULL, NULL);
-		if (flags != 0)
-			return AT_END;
-		rc = agzpy_text_pull(t);
-		if (rc == AT_END)
-			flags = AGZ_LINES_END;
-		else if (rc != NEED_NOTHING)
-			return rc;
-	}
-}
-
-/* The line as a str. One that cannot be decoded is gone back to by undoing the call. */
-static PyObject *take_line(Text *t, const agz_line *line)
-{
-	PyObject *str = agzpy_text_line(t, line);
-	if (str != NULL)
-		moved(t, line->nbytes);
-	return str;
-}
 
 /*
  * How many bytes the first `limit` characters take, as handed out: a "\r\n" is one if line
@@ -103,13 +74,13 @@ static int limited_line(Text *t, size_t limit, PyObject **result)
 {
 	agz_line line;
 	size_t bound = limit > SIZE_MAX / 8 ? 0 : 4 * limit + 1, count;
-	int rc = next_line(t, bound, &line);
+	int rc = agzpy_next_line(t->file, t, bound, &line);
 	if (rc != NEED_NOTHING)
 		return rc < 0 || rc == AT_END ? rc
 		                              : limited_part(t, limit, bound, rc, result);
 	size_t keep = measure(t, line.ptr, line.nbytes, limit, 1, &count);
 	if (keep == line.nbytes) {
-		*result = take_line(t, &line);
+		*result = line_str(t, &line);
 		return *result == NULL ? -1 : NEED_NOTHING;
 	}
 	/* Back to where the line began, and on by what is handed out. */
@@ -134,9 +105,9 @@ static int readline_step(File *file, Call *call, PyObject **result)
 	} else if (call->size > 0) {
 		rc = limited_line(t, (size_t)call->size, result);
 	} else {
-		rc = next_line(t, 0, &line);
+		rc = agzpy_next_line(t->file, t, 0, &line);
 		if (rc == NEED_NOTHING)
-			*result = take_line(t, &line);
+			*result = line_str(t, &line);
 	}
 	if (rc == AT_FAULT)
 		return agzpy_raise_fault(file);
@@ -145,70 +116,6 @@ static int readline_step(File *file, Call *call, PyObject **result)
 		rc = NEED_NOTHING;
 	}
 	return rc == NEED_NOTHING && *result == NULL ? -1 : rc;
-}
-
-static int anext_step(File *file, Call *call, PyObject **result)
-{
-	Text *t = (Text *)call->owner;
-	agz_line line;
-	int rc = agzpy_settle(file);
-	if (rc == NEED_NOTHING)
-		rc = next_line(t, 0, &line);
-	if (rc == AT_END) {
-		PyErr_SetNone(PyExc_StopAsyncIteration);
-		return -1;
-	}
-	if (rc != NEED_NOTHING)
-		return rc == AT_FAULT ? agzpy_raise_fault(file) : rc;
-	*result = take_line(t, &line);
-	return *result == NULL ? -1 : NEED_NOTHING;
-}
-
-/* call->object: the list; call->done: characters in it. */
-static int readlines_step(File *file, Call *call, PyObject **result)
-{
-	Text *t = (Text *)call->owner;
-	int rc = agzpy_settle(file);
-	if (rc != NEED_NOTHING)
-		return rc;
-	if (call->object == NULL) {
-		call->object = PyList_New(0);
-		if (call->object == NULL)
-			return -1;
-	}
-	for (int n = 1;; n++) {
-		agz_line line;
-		rc = next_line(t, 0, &line);
-		if (rc == AT_FAULT && !(file->fault_raised && call->done > 0))
-			return agzpy_raise_fault(file);
-		if (rc == AT_END || rc == AT_FAULT)
-			break;
-		if (rc != NEED_NOTHING)
-			return rc;
-		PyObject *str = take_line(t, &line);
-		if (str == NULL)
-			return -1;
-		Py_ssize_t length = PyUnicode_GET_LENGTH(str);
-		rc = PyList_Append(call->object, str);
-		Py_DECREF(str);
-		if (rc < 0)
-			return -1;
-		if (call->size > 0 && length > call->size - call->done)
-			break;
-		call->done += length;
-		if (n % LINES_A_LOOK == 0 && agzpy_turn_is_due(file->waker))
-			return NEED_TURN;
-	}
-	*result = call->object;
-	call->object = NULL;
-	return NEED_NOTHING;
-}
-
-static void readlines_undo(File *file, Call *call)
-{
-	(void)file;
-	Py_CLEAR(call->object);
-	call->done = 0;
 }
 
 /* ---- read(size) ------------------------------------------------------------------------------------ */
@@ -477,8 +384,8 @@ static PyObject *reading_call(Text *t, int (*step)(File *, Call *, PyObject **),
 	             .verb = "read",
 	             .owner = (PyObject *)t,
 	             .size = size};
-	if (step == readlines_step)
-		call.undo = readlines_undo;
+	if (step == agzpy_readlines_step)
+		call.undo = agzpy_readlines_undo;
 	if (step == read_step)
 		call.undo = read_undo;
 	/* Between calls no mark needs what the cursor has left. */
@@ -549,7 +456,7 @@ PyObject *agzpy_text_readline(FASTCALL)
 	agz_line line;
 	if (nargs == 0 && kwnames == NULL &&
 	    agzpy_line_at_hand(t->file, cursor_of(t), &line))
-		return agzpy_line_answer(t->file, take_line(t, &line));
+		return agzpy_line_answer(t->file, line_str(t, &line));
 	if (agzpy_size_arg("readline", "limit", args, nargs, kwnames, &limit) < 0)
 		return misused(t);
 	return reading_call(t, readline_step, limit);
@@ -561,7 +468,7 @@ PyObject *agzpy_text_readlines(FASTCALL)
 	Py_ssize_t hint;
 	if (agzpy_size_arg("readlines", "hint", args, nargs, kwnames, &hint) < 0)
 		return misused(t);
-	return reading_call(t, readlines_step, hint);
+	return reading_call(t, agzpy_readlines_step, hint);
 }
 
 PyObject *agzpy_text_anext(PyObject *self)
@@ -569,10 +476,10 @@ PyObject *agzpy_text_anext(PyObject *self)
 	Text *t = (Text *)self;
 	agz_line line;
 	if (agzpy_line_at_hand(t->file, cursor_of(t), &line))
-		return agzpy_line_answer(t->file, take_line(t, &line));
+		return agzpy_line_answer(t->file, line_str(t, &line));
 	if (t->file->state == FILE_CLOSED) {
 		PyErr_SetNone(PyExc_StopAsyncIteration);
 		return agzpy_ready(t->file, NULL);
 	}
-	return reading_call(t, anext_step, -1);
+	return reading_call(t, agzpy_anext_step, -1);
 }
