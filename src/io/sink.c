@@ -92,21 +92,7 @@ int agz__sink_lure(const char *path)
 
 int agz__sink_wait(const agz__sink *sink)
 {
-	struct pollfd fds[2] = {
-	        {.fd = sink->fd, .events = POLLOUT},
-	        {.fd = sink->bell.fd, .events = POLLIN},
-	};
-
-	if (!sink->live)
-		return AGZ_OK;
-	while (sys.poll(fds, 2, -1) < 0) {
-		if (errno != EINTR && errno != EAGAIN)
-			return AGZ_E_SYSTEM;
-	}
-	if (fds[1].revents == 0)
-		return AGZ_OK;
-	agz__bell_clear(&sink->bell);
-	return AGZ_END;
+	return sink->live ? agz__wait_for(sink->fd, POLLOUT, &sink->bell) : AGZ_OK;
 }
 
 int agz__sink_write(agz__sink *sink, const void *ptr, size_t nbytes, size_t *taken)

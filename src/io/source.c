@@ -99,6 +99,23 @@ const agz__system *agz__system_table = &agz__real_system;
 
 #define sys (*agz__system_table)
 
+int agz__wait_for(int fd, short events, const agz__bell *bell)
+{
+	struct pollfd fds[2] = {
+	        {.fd = fd, .events = events},
+	        {.fd = bell->fd, .events = POLLIN},
+	};
+
+	while (sys.poll(fds, 2, -1) < 0) {
+		if (errno != EINTR && errno != EAGAIN)
+			return AGZ_E_SYSTEM;
+	}
+	if (fds[1].revents == 0)
+		return AGZ_OK;
+	agz__bell_clear(bell);
+	return AGZ_END;
+}
+
 /* Learns what fd is. */
 static int look(agz__source *source)
 {
@@ -190,21 +207,7 @@ int agz__source_adopt(agz__source *source, int fd, bool owned)
 
 int agz__source_wait(const agz__source *source)
 {
-	struct pollfd fds[2] = {
-	        {.fd = source->fd, .events = POLLIN},
-	        {.fd = source->bell.fd, .events = POLLIN},
-	};
-
-	if (!source->live)
-		return AGZ_OK;
-	while (sys.poll(fds, 2, -1) < 0) {
-		if (errno != EINTR && errno != EAGAIN)
-			return AGZ_E_SYSTEM;
-	}
-	if (fds[1].revents == 0)
-		return AGZ_OK;
-	agz__bell_clear(&source->bell);
-	return AGZ_END;
+	return source->live ? agz__wait_for(source->fd, POLLIN, &source->bell) : AGZ_OK;
 }
 
 int agz__source_read(agz__source *source, void *ptr, size_t nbytes, size_t *got)

@@ -37,6 +37,9 @@ typedef struct agz__system {
 extern const agz__system agz__real_system;
 extern const agz__system *agz__system_table;
 
+/* Until fd is ready for such poll(2) events: AGZ_OK. AGZ_END: the bell was rung. */
+int agz__wait_for(int fd, short events, const agz__bell *bell);
+
 typedef struct agz__source {
 	int fd;          /* -1: not open */
 	bool owned;      /* closed by agz__source_close() */
