@@ -7,11 +7,11 @@ import json
 import random
 import shutil
 import subprocess
-import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support import json_lines, source_text
 
 # Program: the levels that differ in kind.
 PROGRAMS = {
@@ -21,26 +21,6 @@ PROGRAMS = {
     "igzip": "0123",
     "Python": "0169",
 }
-
-
-def sources(limit: int) -> bytes:
-    """Real text: the standard library, in the order of names."""
-    folder = Path(sysconfig.get_path("stdlib"))
-    text = b""
-    for path in sorted(folder.glob("*.py")):
-        text += path.read_bytes()
-        if len(text) >= limit:
-            break
-    return text[:limit]
-
-
-def json_lines(n: int) -> bytes:
-    draw = random.Random(1)
-    rows = (
-        {"id": i, "name": f"user{draw.randrange(1000)}", "score": draw.random(), "tags": ["a"] * 3}
-        for i in range(n)
-    )
-    return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
 def dna(n: int) -> bytes:
@@ -58,10 +38,10 @@ INPUTS: dict[str, Callable[[], bytes]] = {
     "one byte": lambda: b"\n",
     "zeros": lambda: bytes(1_000_000),
     "noise": lambda: random.Random(4).randbytes(200_000),
-    "sources": lambda: sources(300_000),
+    "sources": lambda: source_text(300_000),
     "JSON Lines": lambda: json_lines(2_000),
     "UTF-8": lambda: "Größe 名前 имя 😀 ".encode() * 5_000,
-    "CRLF": lambda: sources(100_000).replace(b"\n", b"\r\n"),
+    "CRLF": lambda: source_text(100_000).replace(b"\n", b"\r\n"),
     "four letters": lambda: dna(100_000),
     "far matches": far_matches,
 }
