@@ -211,6 +211,8 @@ static void dispose(File *file)
 		file->waker->files--;
 	if (cursor != NULL)
 		file->seen |= agz_cursor_seen(cursor);
+	if (reader != NULL && file->asked)
+		file->has_mtime = agz_reader_mtime(reader, &file->mtime);
 	file->reader = NULL;
 	file->writer = NULL;
 	file->cursor = NULL;
@@ -418,11 +420,11 @@ static PyObject *file_get_mtime(PyObject *self, void *unused)
 {
 	(void)unused;
 	File *file = (File *)self;
-	uint32_t mtime;
-	if (file->reader == NULL || !file->asked ||
-	    !agz_reader_mtime(file->reader, &mtime))
+	if (file->reader != NULL && file->asked)
+		file->has_mtime = agz_reader_mtime(file->reader, &file->mtime);
+	if (!file->has_mtime)
 		Py_RETURN_NONE;
-	return PyLong_FromUnsignedLong(mtime);
+	return PyLong_FromUnsignedLong(file->mtime);
 }
 
 static PyObject *file_get_fd(PyObject *self, void *unused)

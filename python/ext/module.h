@@ -117,6 +117,8 @@ typedef struct File {
 	agz_cursor *undo;    /* what the newest answer was read from, or NULL ... */
 	uint64_t undo_pos;   /* ... and where */
 	int asked;           /* something was asked of the reader */
+	int has_mtime;       /* a reader that is closed had read a header ... */
+	uint32_t mtime;      /* ... with this */
 	PyObject *waiter;    /* the future of the task that waits, or NULL */
 	PyObject *running;   /* the operation that holds the file, or NULL */
 	PyObject *large;     /* a bytes that the worker fills, or NULL */

@@ -434,6 +434,13 @@ def test_mtime_and_names(tmp_path: Path, run: Any) -> None:
             assert file.raw() is None
             assert isinstance(file.fileno(), int)
             assert (file.readable(), file.writable(), file.seekable()) == (True, False, True)
+        assert file.mtime == 99
+        async with agz.open(path) as file:
+            pass
+        assert file.mtime is None
+        async with agz.open(path, "rt") as text:
+            await text.read()
+        assert text.mtime == 99
 
     run(main())
 
