@@ -89,6 +89,7 @@ def header_name(name: Filename) -> bytes | None:
     if name is None:
         return None
     path = os.fspath(name)
+    check_original_filename(path)
     if isinstance(path, str):
         try:
             path = os.path.basename(path).encode("latin-1")

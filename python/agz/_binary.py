@@ -8,6 +8,7 @@ coroutine that waits for what the operation needs, and lets it try again.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -69,6 +70,7 @@ class AsyncGzipBinaryFile(_agz.File):
         "_fast_compress",
         "_filename",
         "_header_mtime",
+        "_in_use",
         "_level",
         "_lines",
         "_loop",
@@ -139,7 +141,7 @@ class AsyncGzipBinaryFile(_agz.File):
             else:
                 self._source = Source(fileobj, chunk_size, max_rewind_cache_size)
         self._owner: asyncio.Task[Any] | None = None
-        self._aborting = self._opening = self._owner_cancelled = False
+        self._aborting = self._in_use = self._opening = self._owner_cancelled = False
         self._settled: list[asyncio.Future[None]] = []
         self._closing: list[asyncio.Future[None]] | None = None
         self._tail: Callable[[], bytes] | None = None
@@ -163,6 +165,7 @@ class AsyncGzipBinaryFile(_agz.File):
             raise
         finally:
             self._opening = False
+        self._in_use = True
         return self
 
     async def _open(self) -> None:
@@ -172,7 +175,8 @@ class AsyncGzipBinaryFile(_agz.File):
         if self._source is not None:
             await self._source.prepare()
         elif self._sink is None:
-            self._name = path = self._filename
+            assert self._filename is not None
+            self._name = path = os.fspath(self._filename)
         if self._writes:
             self._open_writer(
                 waker=waker,
@@ -225,6 +229,9 @@ class AsyncGzipBinaryFile(_agz.File):
             raise ConcurrentOperationError("another task is opening this file")
         if self._running is not None:
             raise refusal(self, "close")
+        if not self._in_use:
+            self._dispose(False)  # the file object was never this file's
+            return
         if not self._writes and self._source is None:
             try:
                 # On another loop than its own nothing can be waited for.
@@ -306,11 +313,7 @@ class AsyncGzipBinaryFile(_agz.File):
         except asyncio.CancelledError as error:
             await self._abort(error)
             raise
-        if exc_val is None or self._state == "writing":
-            # What could not be written is reported, also on top of another exception.
-            await self.close()
-        else:
-            await self._abort(exc_val)
+        await self.close()  # its failure is reported, also on top of another exception
 
     # ---- aborting ------------------------------------------------------------------------
 
@@ -470,7 +473,7 @@ class AsyncGzipBinaryFile(_agz.File):
                 raise OSError(f"Unexpected error during flush: {error}") from error
             raise
 
-    async def abandon(self) -> None:
+    async def _abandon(self) -> None:
         """Let go of everything at once, and of a read that was left running."""
         self._dispose(False)
         if self._source is not None:
@@ -509,20 +512,21 @@ class AsyncGzipBinaryFile(_agz.File):
         return self._source is None or self._source.rewindable()
 
     def isatty(self) -> bool:
-        """False."""
-        return False
+        """Whether a file object says so without waiting."""
+        end = self._source or self._sink
+        return end is not None and self._in_use and end.isatty()
 
     def fileno(self) -> int:
         """The descriptor of the compressed file."""
         end = self._source or self._sink
-        if self._state == "new" or (self._state == "closed" and end is None):
+        if not self._in_use or (self._state == "closed" and end is None):
             raise refusal(self, "fileno")
         return self._fd if end is None else end.fileno()
 
     def raw(self) -> Any:
-        """The file object that was given, or None for a path."""
+        """The file object that was given, once it is in use; None for a path."""
         end = self._source or self._sink
-        return None if end is None else end.fileobj
+        return None if end is None or not self._in_use else end.fileobj
 
     def truncate(self, size: int | None = None) -> int:
         """Not supported: raises io.UnsupportedOperation."""

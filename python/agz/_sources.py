@@ -26,12 +26,24 @@ class _End:
     def __init__(self, fileobj: Any) -> None:
         self.fileobj = fileobj
 
+    def _ask(self, name: str) -> Any:
+        """What the object's method of that name gives; None without one that does not wait."""
+        method = getattr(self.fileobj, name, None)
+        if not callable(method) or inspect.iscoroutinefunction(method):
+            return None
+        answer = method()
+        if inspect.iscoroutine(answer):
+            answer.close()
+        return None if inspect.isawaitable(answer) else answer
+
     def fileno(self) -> int:
-        method = getattr(self.fileobj, "fileno", None)
-        if method is None or inspect.iscoroutinefunction(method):
+        number = self._ask("fileno")
+        if number is None:
             raise unsupported("fileno")
-        number: int = method()
-        return number
+        return int(number)
+
+    def isatty(self) -> bool:
+        return bool(self._ask("isatty"))
 
     @property
     def name(self) -> Any:
@@ -39,7 +51,7 @@ class _End:
 
     async def close(self) -> None:
         method = getattr(self.fileobj, "close", None)
-        if method is not None:
+        if callable(method):
             await _maybe_await(method())
 
 
@@ -90,15 +102,10 @@ class Source(_End):
 
     def _place(self) -> int | None:
         """Where the object says it stands, if it says so without waiting."""
-        method = getattr(self.fileobj, "tell", None)
-        if method is None or inspect.iscoroutinefunction(method):
-            return None
         try:
-            place = method()
+            place = self._ask("tell")
         except Exception:
             return None
-        if inspect.iscoroutine(place):
-            place.close()
         return place if type(place) is int else None
 
     async def read(self) -> bytes:
@@ -193,7 +200,7 @@ class Sink(_End):
     async def flush(self) -> None:
         """Calls the object's flush(), if it has one."""
         method = getattr(self.fileobj, "flush", None)
-        if method is not None:
+        if callable(method):
             await _maybe_await(method())
 
     async def write(self, file: File) -> None:

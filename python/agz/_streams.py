@@ -177,9 +177,9 @@ async def _ending(file: AsyncGzipBinaryFile, items: _Items) -> AsyncGenerator[No
     try:
         yield
     except BaseException:
-        await file.abandon()
+        await file._abandon()
         with suppress(Exception):
             await items.aclose()
         raise
-    await file.abandon()
+    await file._abandon()
     await items.aclose()

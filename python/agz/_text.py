@@ -250,7 +250,7 @@ class AsyncGzipTextFile(_agz.TextFile):
     @property
     def buffer(self) -> AsyncGzipBinaryFile:
         """The file of bytes below."""
-        if self._binary._state == "new":
+        if not self._binary._in_use:
             raise ValueError("File not opened. Call await open() or use async with.")
         return self._binary
 
@@ -296,7 +296,7 @@ class AsyncGzipTextFile(_agz.TextFile):
         return self._binary.seekable()
 
     def isatty(self) -> bool:
-        """False."""
+        """Whether a file object says so without waiting."""
         return self._binary.isatty()
 
     def fileno(self) -> int:

@@ -512,7 +512,7 @@ def test_not_there(tmp_path: Path, run: Any) -> None:
                 with pytest.raises(FileNotFoundError) as raised:
                     await agz.open(name, mode).open()
                 assert raised.value.errno == errno.ENOENT
-                assert raised.value.filename == name
+                assert raised.value.filename == os.fspath(name)
         for read in (agz.read, agz.verify, agz.inspect):
             with pytest.raises(FileNotFoundError):
                 await read(path)

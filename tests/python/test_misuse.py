@@ -204,6 +204,84 @@ def test_a_source_that_does_not_go_back_at_first(mode: str, fails: bool) -> None
     assert got[1] == (lines[1] if mode == "rb" else lines[1].decode())
 
 
+# ---- a file object ----------------------------------------------------------------------------
+
+
+async def waits() -> int:
+    return 7
+
+
+class Both(Pieces):
+    async def write(self, data: bytes) -> int:
+        return len(data)
+
+
+SAID: dict[str, list[Any]] = {
+    "fileno": [lambda: 7, lambda: "7", waits, lambda: waits(), None],
+    "isatty": [lambda: True, lambda: [], waits, lambda: waits(), None, 5],
+    "close": [lambda: 7, waits, lambda: waits(), None, 5],
+    "flush": [lambda: 7, waits, lambda: waits(), None, 5],
+    "seekable": [lambda: [7], lambda: 0, waits, None, 5],
+}
+
+
+@pytest.mark.parametrize("mode", ["rb", "rt", "wb", "wt"])
+@pytest.mark.parametrize("verb", SAID)
+@pytest.mark.filterwarnings("error")
+def test_what_a_file_object_says(mode: str, verb: str) -> None:
+    async def main(package: Any, method: Any) -> list[Any]:
+        end = Both(gzip.compress(b"text"), 99)
+        setattr(end, verb, method)
+        got = []
+        file = package.open(None, mode, fileobj=end, closefd=True)
+        for step in ("tell", "open", "flush", "close", "close"):
+            got.append(await outcome(file, step))
+            got += [await outcome(file, name) for name in ("fileno", "isatty", "seekable")]
+        return got
+
+    for method in SAID[verb]:
+        assert asyncio.run(main(agz, method)) == asyncio.run(main(aiogzip, method)), method
+
+
+@pytest.mark.parametrize("mode", ["rb", "rt", "wb", "wt"])
+@pytest.mark.parametrize("end", ["close", "with", "raise"])
+def test_a_file_that_was_never_opened(mode: str, end: str) -> None:
+    """It has not had its file object, and does not close it."""
+
+    async def main(package: Any) -> list[Any]:
+        source = Pieces(b"", 1)
+        file = package.open(None, mode, fileobj=source, closefd=True)
+        got = [await outcome(file, "isatty")]
+        if end == "close":
+            await file.close()
+        elif end == "with":
+            await file.__aexit__(None, None, None)
+        else:
+            await file.__aexit__(KeyError, KeyError(), None)
+        for name in ("isatty", "tell", "open"):
+            got.append(await outcome(file, name))
+        with pytest.raises(ValueError):
+            file.fileno()
+        if "t" in mode:
+            with pytest.raises(ValueError, match="not opened"):
+                _ = file.buffer
+        else:
+            assert file.raw() is None
+        return [*got, file.closed, source.closed]
+
+    got = asyncio.run(main(agz))
+    assert got == asyncio.run(main(aiogzip))
+    assert got[-2:] == [True, 0]
+
+
+@pytest.mark.parametrize("name", ["a\0b.gz", b"a\0b.gz", "\0/b.gz"])
+def test_a_name_that_no_header_can_hold(name: str | bytes) -> None:
+    for package in (agz, aiogzip):
+        file = package.open(name, "wb", fileobj=Fails())
+        with pytest.raises(ValueError, match="NUL"):
+            asyncio.run(file.open())
+
+
 def differs(state: str, mode: str, call: tuple[Any, ...]) -> bool:
     """What docs/migration.md tells."""
     verb, *args = call

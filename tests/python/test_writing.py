@@ -205,7 +205,7 @@ def test_write_starts_anew_and_exclusive_refuses(tmp_path: Path, run: Any) -> No
     async def main() -> None:
         with pytest.raises(FileExistsError) as raised:
             await agz.open(path, "xb").open()
-        assert raised.value.filename == path
+        assert raised.value.filename == str(path)
         assert path.read_bytes() == b"x" * 1000
         async with agz.open(path, "wb") as file:
             await file.write(b"new")
