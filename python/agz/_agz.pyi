@@ -36,6 +36,7 @@ class Waker:
 class File:
     _writes: bool  # set by the subclass
     _source: Any  # the same
+    _closing: Any  # the same
     _block: bytes | None
     _name: Any
     _waiter: Any

@@ -151,7 +151,7 @@ class AsyncGzipBinaryFile(_agz.File):
 
     async def open(self) -> Self:
         """Open the file. `async with` does it; a failed open can be tried again."""
-        if self._state == "closed":
+        if self.closed:
             raise ValueError("Cannot reopen a closed file")
         if self._opening:
             raise ConcurrentOperationError("another task is opening this file")
@@ -338,6 +338,8 @@ class AsyncGzipBinaryFile(_agz.File):
                 await self._close_fileobj()
                 self._dispose(False)
             except Exception as error:
+                if self._state == "reading":
+                    self._fail()  # until a seek(0)
                 if cancelled:
                     raise cancelled.pop() from error
                 reason.add_note(f"Context-exit cleanup also failed: {error!r}")
@@ -495,8 +497,8 @@ class AsyncGzipBinaryFile(_agz.File):
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed: nothing but close() can be called any more."""
-        return self._state == "closed"
+        """Whether close() was called: nothing but that can be any more."""
+        return self._state == "closed" or self._closing is not None
 
     def readable(self) -> bool:
         """Whether the mode is one for reading."""

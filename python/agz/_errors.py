@@ -65,12 +65,12 @@ def broken_file(file: File) -> OSError:
 def refusal(file: File, verb: str) -> BaseException:
     """Why a file refuses an operation: by its state, its direction, or one that runs."""
     state = file._state
-    if state == "closed":
+    if state == "closed" or file._closing is not None:
         return ValueError("I/O operation on closed file.")
     writes = file._writes
     if verb == "read" and writes:
         return OSError("File not open for reading")
-    if verb in ("write", "flush") and not writes:
+    if verb == "write" and not writes:
         return OSError("File not open for writing")
     if state == "broken":
         return OSError("write stream is broken: the gzip member is unusable")

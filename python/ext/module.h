@@ -261,6 +261,9 @@ void agzpy_begin(File *file, Call *call);
 /* The Call of an Operation. */
 Call *agzpy_call_of(PyObject *operation);
 
+/* The caller's place; while a call runs, the one where that began. */
+uint64_t agzpy_place(const File *file);
+
 /* Raises an exception that Python made, or failed to make. Returns -1. */
 int agzpy_raise_made(PyObject *error);
 

@@ -347,7 +347,10 @@ PyObject *agzpy_file_read1(PyObject *self, PyObject *const *args, Py_ssize_t nar
 static int peek_step(File *file, Call *call, PyObject **result)
 {
 	int rc = something(file);
-	if (rc != NEED_NOTHING && rc != AT_END)
+	while (rc == NEED_NOTHING && call->size > 0 &&
+	       agz_cursor_nbytes(file->cursor) < (size_t)call->size)
+		rc = agzpy_pull(file);
+	if (rc != NEED_NOTHING && rc != AT_END && rc != AT_FAULT)
 		return rc;
 	size_t n;
 	(void)agz_cursor_span(file->cursor, &n);

@@ -236,6 +236,11 @@ static int tell_step(File *file, Call *call, PyObject **result)
 	return *result == NULL ? -1 : NEED_NOTHING;
 }
 
+uint64_t agzpy_place(const File *file)
+{
+	return file->running != NULL ? agzpy_call_of(file->running)->start : file->pos;
+}
+
 PyObject *agzpy_file_tell(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *kwnames)
 {
@@ -249,6 +254,9 @@ PyObject *agzpy_file_tell(PyObject *self, PyObject *const *args, Py_ssize_t narg
 		PyErr_SetString(PyExc_TypeError, "tell() takes no arguments");
 		return agzpy_ready(file, NULL);
 	}
+	if (file->running != NULL && file->state == wants &&
+	    strcmp(agzpy_call_of(file->running)->verb, "close") != 0)
+		return agzpy_ready(file, PyLong_FromUnsignedLongLong(agzpy_place(file)));
 	return agzpy_answer(file, &call);
 }
 

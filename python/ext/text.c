@@ -161,8 +161,16 @@ static PyObject *text_get_place(PyObject *self, void *unused)
 	(void)unused;
 	Text *t = (Text *)self;
 	if (t->decoder == NULL)
-		return Py_BuildValue("KOi", (unsigned long long)t->file->pos, Py_None, 0);
+		return Py_BuildValue("KOi", (unsigned long long)agzpy_place(t->file),
+		                     Py_None, 0);
 	size_t ahead = agz_cursor_nbytes(t->cursor);
+	PyObject *running = t->file->running;
+	if (running != NULL && agzpy_call_of(running)->cursor == t->cursor) {
+		size_t now = ahead;
+		agz_cursor_reset(t->cursor);
+		ahead = agz_cursor_nbytes(t->cursor);
+		(void)agz_cursor_skip(t->cursor, ahead - now);
+	}
 	for (Py_ssize_t i = PyList_GET_SIZE(t->spans); i > 0 && ahead > 0; i--) {
 		PyObject *span = PyList_GET_ITEM(t->spans, i - 1);
 		size_t n = PyLong_AsSize_t(PyTuple_GET_ITEM(span, 2));

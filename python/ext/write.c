@@ -399,7 +399,7 @@ PyObject *agzpy_write_seek(File *file, Py_ssize_t offset, Py_ssize_t whence)
 	}
 	if (offset < pos) {
 		PyErr_SetString(PyExc_OSError, "Negative seek in write mode");
-		return agzpy_ready(file, NULL);
+		return agzpy_misused(file, &call);
 	}
 	call.size = offset - pos;
 	return agzpy_answer(file, &call);

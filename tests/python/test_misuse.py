@@ -12,7 +12,7 @@ from typing import Any
 import agz
 import aiogzip
 import pytest
-from support import Pieces, python
+from support import Gate, Pieces, python
 
 
 class One(IntEnum):
@@ -260,7 +260,7 @@ def test_a_file_that_was_never_opened(mode: str, end: str) -> None:
             await file.__aexit__(KeyError, KeyError(), None)
         for name in ("isatty", "tell", "open"):
             got.append(await outcome(file, name))
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="closed|not opened"):
             file.fileno()
         if "t" in mode:
             with pytest.raises(ValueError, match="not opened"):
@@ -280,6 +280,107 @@ def test_a_name_that_no_header_can_hold(name: str | bytes) -> None:
         file = package.open(name, "wb", fileobj=Fails())
         with pytest.raises(ValueError, match="NUL"):
             asyncio.run(file.open())
+
+
+# ---- two calls at once ------------------------------------------------------------------------
+
+
+async def during(package: Any, mode: str, encoding: str, name: str, args: tuple[Any, ...]) -> Any:
+    """What flush() says while the call waits; tell() says where that began."""
+    gate = Gate(gzip.compress("".join(f"{n}é\n" for n in range(2000)).encode(encoding)))
+    gate.opened.set()
+    options: dict[str, Any] = {"chunk_size": 64, "compresslevel": 0, "mtime": 0}
+    if "t" in mode:
+        options["encoding"] = encoding
+    file = await package.open(None, mode, fileobj=gate, **options).open()
+    if mode[0] == "r":
+        await file.readline()
+    else:
+        await file.write("1é\n" if "t" in mode else b"1\n")
+    before = await file.tell()
+    gate.opened.clear()
+    call = asyncio.ensure_future(getattr(file, name)(*args))
+    await gate.entered.wait()
+    place, flushed = await file.tell(), await outcome(file, "flush")
+    gate.opened.set()
+    await call
+    if mode[0] == "r":
+        await file.seek(before)
+        line = await file.readline()
+        await file.seek(place)
+        assert package is aiogzip or line == await file.readline()
+    else:
+        assert place == before
+    await file.close()
+    return flushed
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "shift_jisx0213"])
+@pytest.mark.parametrize("mode", ["rb", "rt", "wb", "wt"])
+def test_the_place_while_a_call_waits(mode: str, encoding: str) -> None:
+    """It is where the call began (aiogzip's goes along with some); flush() is refused."""
+    many = "né\n" * 200_000
+    calls: list[tuple[Any, ...]] = [("read",), ("read", 9000), ("readlines",), ("seek", 0, 2)]
+    if mode[0] == "w":
+        calls = [("write", many if "t" in mode else many.encode()), ("flush",)]
+    for name, *args in calls:
+        got = asyncio.run(during(agz, mode, encoding, name, tuple(args)))
+        assert got == asyncio.run(during(aiogzip, mode, encoding, name, tuple(args))), name
+
+
+@pytest.mark.parametrize("mode", ["wb", "wt"])
+def test_a_file_that_is_being_closed(mode: str) -> None:
+    """It is closed for all but close()."""
+    data: Any = "x" if mode == "wt" else b"x"
+
+    async def main(package: Any) -> list[Any]:
+        gate = Gate()
+        gate.opened.set()
+        file = await package.open(None, mode, fileobj=gate, mtime=0).open()
+        await file.write(data)
+        gate.opened.clear()
+        closing = [asyncio.ensure_future(file.close()) for _ in range(2)]
+        await gate.entered.wait()
+        calls = [("write", data), ("writelines", [data]), ("seek", 0), ("read",)]
+        calls += [("tell",), ("flush",), ("open",)]
+        got = [file.closed, *[(await outcome(file, *call))[0] for call in calls]]
+        gate.opened.set()
+        await asyncio.gather(*closing)
+        return [*got, gzip.decompress(gate.taken)]
+
+    got = asyncio.run(main(agz))
+    its = asyncio.run(main(aiogzip))
+    assert its.pop(4) is OSError  # read(), in the wrong direction
+    assert got.pop(4) is ValueError
+    assert got == its
+
+
+@pytest.mark.parametrize("mode", ["rb", "rt"])
+def test_a_reader_that_could_not_be_closed_under_a_call(mode: str) -> None:
+    """An exception ended the call; after that only seek(0) helps."""
+
+    async def main(package: Any) -> list[Any]:
+        source = Gate(gzip.compress(b"text\n" * 100))
+        source.seek = lambda offset, whence: setattr(source, "pos", offset)  # type: ignore[attr-defined]
+        source.close = lambda: 1 // 0  # type: ignore[attr-defined]
+        got: list[Any] = []
+        with pytest.raises(KeyError) as raised:
+            async with package.open(None, mode, fileobj=source, closefd=True) as file:
+                call = asyncio.ensure_future(file.read())
+                await source.entered.wait()
+                raise KeyError
+        got += [len(raised.value.__notes__), file.closed]
+        source.opened.set()
+        with pytest.raises(OSError, match="aborted"):
+            await call
+        got += [await outcome(file, *step) for step in (("read", 5), ("seek", 0), ("read", 5))]
+        del source.close  # type: ignore[attr-defined]
+        await file.close()
+        return [*got, file.closed]
+
+    got = asyncio.run(main(agz))
+    assert got == asyncio.run(main(aiogzip))
+    assert got[:2] == [1, False]
 
 
 def differs(state: str, mode: str, call: tuple[Any, ...]) -> bool:

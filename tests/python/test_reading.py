@@ -352,6 +352,27 @@ def test_peek_moves_nothing(tmp_path: Path, run: Any) -> None:
     run(main())
 
 
+@pytest.mark.parametrize("size", [1, 7, 200])
+def test_peek_gives_what_it_is_asked_for(run: Any, size: int) -> None:
+    """However little comes at a time; less only before the end, or before a fault."""
+    data = source_text(100_000)
+    packed = gzip.compress(data)
+
+    async def main() -> None:
+        async with agz.open(None, fileobj=Pieces(packed, size)) as file:
+            for n in (1, 40_000, 3, 99_999):
+                assert await file.peek(n) == data[:n]
+            assert await file.read(10) == data[:10]
+            assert await file.peek(200_000) == data[10:]
+        async with agz.open(None, fileobj=Pieces(packed[:-8], size)) as file:
+            assert await file.peek(200_000) == data
+            assert await file.read(100_000) == data
+            with pytest.raises(EOFError):
+                await file.peek(1)
+
+    run(main())
+
+
 @pytest.mark.parametrize("method", ["read", "read1", "readline", "readlines", "peek"])
 @pytest.mark.parametrize("wrong", [1.0, "1", b"1"])
 def test_sizes_are_integers(tmp_path: Path, run: Any, method: str, wrong: Any) -> None:
