@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ._agz import File
 
 
-async def _maybe_await(result: Any) -> Any:
+async def maybe_await(result: Any) -> Any:
     return await result if inspect.isawaitable(result) else result
 
 
@@ -52,7 +52,7 @@ class _End:
     async def close(self) -> None:
         method = getattr(self.fileobj, "close", None)
         if callable(method):
-            await _maybe_await(method())
+            await maybe_await(method())
 
 
 class Source(_End):
@@ -90,7 +90,7 @@ class Source(_End):
         method = getattr(self.fileobj, "seekable", None)
         if self._seekable and method is not None:
             try:
-                self._seekable = bool(await _maybe_await(method()))
+                self._seekable = bool(await maybe_await(method()))
             except Exception:
                 self._seekable = False
         if self._seekable:
@@ -180,7 +180,7 @@ class Source(_End):
             before = None if self.broken else self._place()
             self.broken = True  # until it is known that it has moved, or that it has not
             try:
-                await _maybe_await(self.fileobj.seek(0, os.SEEK_SET))
+                await maybe_await(self.fileobj.seek(0, os.SEEK_SET))
                 self.broken = False
             finally:
                 self.broken &= before is None or self._place() != before
@@ -201,7 +201,7 @@ class Sink(_End):
         """Calls the object's flush(), if it has one."""
         method = getattr(self.fileobj, "flush", None)
         if callable(method):
-            await _maybe_await(method())
+            await maybe_await(method())
 
     async def write(self, file: File) -> None:
         """Passes on file._block; what is left of it after a failure stays there."""

@@ -16,6 +16,7 @@ from ._arguments import (
     check_original_filename,
 )
 from ._binary import AsyncGzipBinaryFile
+from ._sources import maybe_await
 from .codec import exact_bytes
 
 _DEFAULT_OUTPUT_CHUNK_SIZE = 256 * 1024
@@ -33,19 +34,20 @@ class _Items:
 
     def __init__(self, source: AsyncIterable[bytes]) -> None:
         self._iterable = source
-        self._iterator: AsyncIterator[bytes] | None = None
+        self._iterator: AsyncIterator[bytes]
         self._count = 0
+
+    def begin(self) -> None:
+        """Asks the source for its iterator."""
+        self._iterator = self._iterable.__aiter__()
+        if not callable(getattr(self._iterator, "__anext__", None)):
+            raise TypeError(
+                "source.__aiter__() must return an asynchronous iterator, not "
+                f"{type(self._iterator).__name__}"
+            )
 
     async def next(self) -> bytes:
         """The next item that is not empty, b"" at the end."""
-        if self._iterator is None:
-            iterator: object = self._iterable.__aiter__()
-            if not isinstance(iterator, AsyncIterator):
-                raise TypeError(
-                    "source.__aiter__() must return an asynchronous iterator, not "
-                    f"{type(iterator).__name__}"
-                )
-            self._iterator = iterator
         while True:
             self._count += 1
             if self._count % _ITEMS_A_TURN == 0:
@@ -65,8 +67,8 @@ class _Items:
 
     async def aclose(self) -> None:
         close = getattr(self._iterator, "aclose", None)
-        if close is not None:
-            await close()
+        if callable(close):
+            await maybe_await(close())
 
 
 class _Blocks:
@@ -174,6 +176,7 @@ async def _compress(
 @asynccontextmanager
 async def _ending(file: AsyncGzipBinaryFile, items: _Items) -> AsyncGenerator[None, None]:
     """Closes file and source; an error of the source's close counts only after success."""
+    items.begin()
     try:
         yield
     except BaseException:

@@ -51,53 +51,50 @@ class CodecOperation(Iterator[bytes], Protocol):
 class _Operation:
     """The one implementation of CodecOperation."""
 
-    __slots__ = ("_codec", "_steps", "_state")
+    __slots__ = ("_codec", "_steps")
 
     def __init__(self, codec: _Codec, steps: Iterator[bytes]) -> None:
         self._codec = codec
         self._steps: Iterator[bytes] | None = steps
-        self._state = "active"
 
     def __iter__(self) -> _Operation:
         return self
 
     def __next__(self) -> bytes:
+        if self._codec._discarded:
+            raise RuntimeError("codec operation was invalidated by discard()")
         if self._steps is None:
-            if self._state == "invalidated":
-                raise RuntimeError("codec operation was invalidated by discard()")
             raise StopIteration
         try:
             return next(self._steps)
         except StopIteration:
-            self._end("done")
+            self._steps = None
             self._codec._operation = None
             raise
         except BaseException:
-            self._end("failed")
-            self._codec._break()
+            self.close()
             raise
-
-    def _end(self, state: str) -> None:
-        self._state = state
-        self._steps = None
 
     def close(self) -> None:
         if self._steps is not None:
-            self._end("closed")
+            self._steps = None
             self._codec._break()
 
 
 class _Codec:
     """What both codecs have in common: one operation at a time, and how they end."""
 
-    __slots__ = ("_core", "_operation", "_size", "_unusable", "__dict__", "__weakref__")
+    __slots__ = (
+        *("_core", "_discarded", "_operation", "_size", "_unusable"),
+        *("__dict__", "__weakref__"),
+    )
 
     _core: Any
 
     def __init__(self, output_chunk_size: int) -> None:
         self._size = check_chunk_size(output_chunk_size, "output_chunk_size")
         self._operation: _Operation | None = None
-        self._unusable = False
+        self._discarded = self._unusable = False
 
     def __getstate__(self) -> NoReturn:
         raise TypeError(f"cannot copy or pickle {type(self).__name__!r} object")
@@ -120,9 +117,9 @@ class _Codec:
 
     def discard(self) -> None:
         """Give the codec up at once, with the operation it may be in."""
-        operation = self._operation
-        if operation is not None:
-            operation._end("invalidated")
+        self._discarded = True
+        if self._operation is not None:
+            self._operation.close()
         self._break()
 
     def _chunks(self, how: int) -> Iterator[bytes]:
@@ -180,8 +177,8 @@ class GzipEncoder(_Codec):
 
     def _start(self) -> Iterator[bytes]:
         self._core = self._make()
-        yield from self._chunks(_RUN)
         self._started = True
+        yield from self._chunks(_RUN)
 
     def feed(self, data: bytes) -> CodecOperation:
         """Compresses data (bytes); what comes out may come later."""
@@ -190,8 +187,12 @@ class GzipEncoder(_Codec):
         return self._begin(self._feed(exact_bytes(data)))
 
     def _feed(self, data: bytes) -> Iterator[bytes]:
-        self._core.feed(data)
-        yield from self._chunks(_RUN)
+        core, whole = self._core, self._input_size + len(data)
+        core.feed(data)
+        for chunk in self._chunks(_RUN):
+            if core.in_nbytes == whole:
+                self._count()
+            yield chunk
         self._count()
 
     def flush(self) -> CodecOperation:
@@ -270,7 +271,7 @@ class GzipDecoder(_Codec):
 
     def feed(self, data: bytes) -> CodecOperation:
         """Decodes data (bytes). Its chunks are not validated before finish() is exhausted."""
-        self._check()
+        self._ready()
         data = exact_bytes(data)
         self._compressed_size += len(data)
         return self._begin(self._feed(data))
@@ -283,7 +284,7 @@ class GzipDecoder(_Codec):
 
     def finish(self) -> CodecOperation:
         """The end of the input: BadGzipFile unless the stream is complete."""
-        self._check()
+        self._ready()
         return self._begin(self._finish())
 
     def _finish(self) -> Iterator[bytes]:
@@ -293,10 +294,10 @@ class GzipDecoder(_Codec):
         self._finished = True
         self._let_go()
 
-    def _check(self) -> None:
+    def _ready(self) -> None:
+        super()._ready()
         if self._finished:
             raise ValueError("gzip decoder is already finalized")
-        self._ready()
 
     def _let_go(self) -> None:
         core = self._core

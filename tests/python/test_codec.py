@@ -211,6 +211,36 @@ def test_an_operation_given_up_ends_its_codec() -> None:
                 call()
 
 
+def test_counts_of_an_encoder_within_an_operation() -> None:
+    """The header is begun with its first chunk, and an input passed before what it makes."""
+    encoder = agz.GzipEncoder(output_chunk_size=4)
+    start = encoder.start()
+    next(start)
+    assert encoder.started
+    assert [*start]
+    noise = random.Random(1).randbytes(50_000)
+    feed = encoder.feed(noise)
+    next(feed)
+    assert (encoder.input_size, encoder.crc32) == (len(noise), zlib.crc32(noise))
+
+
+def test_discard_ends_each_operation() -> None:
+    """Also one that is done, and a codec that is finished is unusable first of all."""
+    decoder = agz.GzipDecoder()
+    feed = decoder.feed(PACKED)
+    assert b"".join(feed) == TEXT
+    finish = decoder.finish()
+    assert [*finish] == []
+    decoder.discard()
+    for operation in (feed, finish):
+        with pytest.raises(RuntimeError, match="invalidated"):
+            next(operation)
+        operation.close()
+    assert (decoder.finished, decoder.member_count) == (True, 1)
+    with pytest.raises(OSError, match="unusable"):
+        decoder.feed(b"")
+
+
 def test_an_operation_that_is_done_can_be_closed() -> None:
     decoder = agz.GzipDecoder()
     operation = decoder.feed(PACKED)
@@ -487,6 +517,44 @@ def test_closed_early(run: Any) -> None:
             assert source.closed == 1
             with pytest.raises(StopAsyncIteration):
                 await anext(stream)
+
+    run(main())
+
+
+class Plain:
+    """An iterator by its __anext__() alone; its aclose() does not wait."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+
+    async def __anext__(self) -> bytes:
+        raise StopAsyncIteration
+
+    def aclose(self) -> None:
+        self.closed += 1
+
+
+def test_a_source_has_its_iterator_from_the_start(run: Any) -> None:
+    """Before the header comes out; so it is closed with a stream that went no further."""
+
+    class Source:
+        def __init__(self, iterator: Any) -> None:
+            self.iterator = iterator
+
+        def __aiter__(self) -> Any:
+            return self.iterator
+
+    async def main() -> None:
+        iterator = Plain()
+        stream: Any = agz.compress_chunks(Source(iterator))
+        await anext(stream)
+        await stream.aclose()
+        assert iterator.closed == 1
+        assert await collect(agz.decompress_chunks(Source(iterator))) == b""
+        assert iterator.closed == 2
+        for stream_of in (agz.compress_chunks, agz.decompress_chunks):
+            with pytest.raises(TypeError, match="asynchronous iterator"):
+                await anext(stream_of(Source(5)))
 
     run(main())
 

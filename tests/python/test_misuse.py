@@ -260,7 +260,7 @@ def test_a_file_that_was_never_opened(mode: str, end: str) -> None:
             await file.__aexit__(KeyError, KeyError(), None)
         for name in ("isatty", "tell", "open"):
             got.append(await outcome(file, name))
-        with pytest.raises(ValueError, match="closed|not opened"):
+        with pytest.raises(ValueError, match=r"closed|not opened"):
             file.fileno()
         if "t" in mode:
             with pytest.raises(ValueError, match="not opened"):
