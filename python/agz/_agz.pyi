@@ -38,6 +38,7 @@ class File:
     _source: Any  # the same
     _closing: Any  # the same
     _block: bytes | None
+    _in_use: int
     _name: Any
     _waiter: Any
     @property

@@ -70,7 +70,6 @@ class AsyncGzipBinaryFile(_agz.File):
         "_fast_compress",
         "_filename",
         "_header_mtime",
-        "_in_use",
         "_level",
         "_lines",
         "_loop",
@@ -141,7 +140,7 @@ class AsyncGzipBinaryFile(_agz.File):
             else:
                 self._source = Source(fileobj, chunk_size, max_rewind_cache_size)
         self._owner: asyncio.Task[Any] | None = None
-        self._aborting = self._in_use = self._opening = self._owner_cancelled = False
+        self._aborting = self._opening = self._owner_cancelled = False
         self._settled: list[asyncio.Future[None]] = []
         self._closing: list[asyncio.Future[None]] | None = None
         self._tail: Callable[[], bytes] | None = None
@@ -165,7 +164,7 @@ class AsyncGzipBinaryFile(_agz.File):
             raise
         finally:
             self._opening = False
-        self._in_use = True
+        self._in_use = 1
         return self
 
     async def _open(self) -> None:
@@ -304,11 +303,13 @@ class AsyncGzipBinaryFile(_agz.File):
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
     ) -> None:
+        if exc_val is not None and self._opening:
+            return  # it is the other task's still
         if exc_val is not None and self._running is not None:
             await self._abort(exc_val)
             return
         try:
-            while self._running is not None:
+            while self._running is not None and not self._opening:
                 await self._next_end()
         except asyncio.CancelledError as error:
             await self._abort(error)
@@ -516,7 +517,7 @@ class AsyncGzipBinaryFile(_agz.File):
     def isatty(self) -> bool:
         """Whether a file object says so without waiting."""
         end = self._source or self._sink
-        return end is not None and self._in_use and end.isatty()
+        return end is not None and self._in_use != 0 and end.isatty()
 
     def fileno(self) -> int:
         """The descriptor of the compressed file."""

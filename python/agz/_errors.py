@@ -75,7 +75,7 @@ def refusal(file: File, verb: str) -> BaseException:
     if state == "broken":
         return OSError("write stream is broken: the gzip member is unusable")
     running = file._running
-    if running is not None:
+    if running is not None and file._in_use:
         active = running.verb
         what = "write or flush" if active in ("write", "flush") else f"{active} call"
         return ConcurrentOperationError(

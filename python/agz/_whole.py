@@ -82,10 +82,18 @@ async def _scan(
         max_rewind_cache_size=1,
     )
     file._collect = collect
-    async with file:
+    await file.open()
+    try:
         await file._scan()
         counts = file._counts
         records = tuple(GzipMemberInfo(*record) for record in file._members())
+    except BaseException as error:
+        try:
+            await file.close()
+        except Exception as other:
+            error.add_note(f"Source cleanup also failed: {other!r}")
+        raise
+    await file.close()
     return *counts, records
 
 

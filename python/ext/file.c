@@ -561,6 +561,7 @@ static PyMethodDef file_methods[] = {
 static PyMemberDef file_members_table[] = {
         {"_waiter", T_OBJECT, offsetof(File, waiter), 0, NULL},
         {"_running", T_OBJECT, offsetof(File, running), READONLY, NULL},
+        {"_in_use", T_INT, offsetof(File, in_use), 0, NULL},
         {"_block", T_OBJECT, offsetof(File, block), 0, NULL},
         {"_position", T_ULONGLONG, offsetof(File, pos), READONLY, NULL},
         {"_name", T_OBJECT, offsetof(File, name), 0, NULL},

@@ -116,6 +116,7 @@ typedef struct File {
 	Ready *ready;        /* reused while nobody else holds it */
 	agz_cursor *undo;    /* what the newest answer was read from, or NULL ... */
 	uint64_t undo_pos;   /* ... and where */
+	int in_use;          /* it was opened, be it closed now */
 	int asked;           /* something was asked of the reader */
 	int has_mtime;       /* a reader that is closed had read a header ... */
 	uint32_t mtime;      /* ... with this */

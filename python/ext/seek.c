@@ -254,7 +254,7 @@ PyObject *agzpy_file_tell(PyObject *self, PyObject *const *args, Py_ssize_t narg
 		PyErr_SetString(PyExc_TypeError, "tell() takes no arguments");
 		return agzpy_ready(file, NULL);
 	}
-	if (file->running != NULL && file->state == wants &&
+	if (file->running != NULL && file->in_use && file->state == wants &&
 	    strcmp(agzpy_call_of(file->running)->verb, "close") != 0)
 		return agzpy_ready(file, PyLong_FromUnsignedLongLong(agzpy_place(file)));
 	return agzpy_answer(file, &call);

@@ -341,8 +341,9 @@ PyObject *agzpy_file_flush(PyObject *self, PyObject *const *args, Py_ssize_t nar
 		return agzpy_ready(file, NULL);
 	}
 	/* Nothing was written; or the guard refuses it, below. */
-	if ((file->state == FILE_READING || file->state == FILE_NEW) &&
-	    file->running == NULL)
+	if (file->running != NULL
+	            ? !file->in_use
+	            : file->state == FILE_READING || file->state == FILE_NEW)
 		return agzpy_ready(file, Py_NewRef(Py_None));
 	return agzpy_answer(file, &call);
 }

@@ -282,6 +282,35 @@ def test_a_name_that_no_header_can_hold(name: str | bytes) -> None:
             asyncio.run(file.open())
 
 
+def test_a_scan_and_the_close_after_it_fail() -> None:
+    """The scan's error comes out, with a note of the other."""
+
+    async def main(package: Any, scan: str) -> Any:
+        source = Both(gzip.compress(b"text")[:-1], 99)
+        source.close = lambda: 1 // 0  # type: ignore[assignment,method-assign]
+        with pytest.raises(gzip.BadGzipFile) as raised:
+            await getattr(package, scan)(None, fileobj=source, closefd=True)
+        return raised.value.__notes__
+
+    for scan in ("inspect", "verify"):
+        assert asyncio.run(main(agz, scan)) == asyncio.run(main(aiogzip, scan))
+
+
+@pytest.mark.parametrize("mode", ["rb", "rt", "wb"])
+def test_a_body_and_the_close_after_it_fail(mode: str) -> None:
+    """The close's error comes on top, as in io."""
+
+    async def main(package: Any) -> Any:
+        end = Both(gzip.compress(b"text"), 99)
+        end.close = lambda: 1 // 0  # type: ignore[assignment,method-assign]
+        with pytest.raises(ZeroDivisionError) as raised:
+            async with package.open(None, mode, fileobj=end, closefd=True) as file:
+                raise KeyError
+        return type(raised.value.__context__), file.closed
+
+    assert asyncio.run(main(agz)) == asyncio.run(main(aiogzip)) == (KeyError, True)
+
+
 # ---- two calls at once ------------------------------------------------------------------------
 
 
@@ -326,6 +355,32 @@ def test_the_place_while_a_call_waits(mode: str, encoding: str) -> None:
     for name, *args in calls:
         got = asyncio.run(during(agz, mode, encoding, name, tuple(args)))
         assert got == asyncio.run(during(aiogzip, mode, encoding, name, tuple(args))), name
+
+
+@pytest.mark.parametrize("mode", ["wb", "wt"])
+def test_a_file_that_is_being_opened(mode: str) -> None:
+    """It is not open yet, and it is its opener's alone."""
+    data: Any = "x" if mode == "wt" else b"x"
+    calls: list[tuple[Any, ...]] = [
+        *(("write", data), ("writelines", [data]), ("seek", 0), ("tell",), ("flush",)),
+        *(("close",), ("__aexit__", None, None, None), ("__aexit__", KeyError, KeyError(), None)),
+    ]
+
+    async def main(package: Any) -> list[Any]:
+        gate = Gate()
+        file = package.open(None, mode, fileobj=gate, mtime=0)
+        opening = asyncio.ensure_future(file.open())
+        await gate.entered.wait()
+        got = [await outcome(file, *call) for call in calls]
+        with pytest.raises(package.ConcurrentOperationError):
+            await file.open()
+        gate.opened.set()
+        await opening
+        await file.write(data)
+        await file.close()
+        return [*got, gzip.decompress(gate.taken)]
+
+    assert asyncio.run(main(agz)) == asyncio.run(main(aiogzip))
 
 
 @pytest.mark.parametrize("mode", ["wb", "wt"])
