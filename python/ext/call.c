@@ -298,6 +298,8 @@ static PyObject *operation_undo(PyObject *self, PyObject *unused)
 		undo(op->file, &op->call);
 		if (op->call.large && op->result != NULL)
 			(void)agzpy_lost(op->file, op->call.start);
+	} else if (op->file->state == FILE_BROKEN) {
+		op->file->pos = op->call.start; /* the sink has not had all of it */
 	}
 	Py_RETURN_NONE;
 }

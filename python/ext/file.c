@@ -325,7 +325,10 @@ static PyObject *file_begin(PyObject *self, PyObject *operation)
 	Call *call = agzpy_call_of(operation);
 	if (agzpy_guard(file, call->wants, call->verb) < 0)
 		return NULL;
+	uint64_t start = call->start;
 	agzpy_begin(file, call);
+	if (call->wants == FILE_WRITING) /* what was accepted so far is this call's */
+		call->start = start;
 	file->undo = NULL;
 	file->running = Py_NewRef(operation);
 	Py_RETURN_NONE;

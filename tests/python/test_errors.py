@@ -8,6 +8,7 @@ import errno
 import gzip
 import io
 import os
+import random
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -691,6 +692,33 @@ def test_no_success_before_the_sink_has_it_all(run: Any) -> None:
         assert (file.closed, sink.closed) == (True, 1)
         with pytest.raises(EOFError):
             gzip.GzipFile(fileobj=io.BytesIO(sink.data)).read()
+
+    run(main())
+
+
+@pytest.mark.parametrize("end", ["error", "cancelled"])
+def test_nothing_counts_of_a_call_that_broke_the_sink(run: Any, end: str) -> None:
+    noise = [random.Random(n).randbytes(200_000) for n in range(3)]
+    calls: list[tuple[str, Any]] = [("write", b"".join(noise)), ("writelines", noise)]
+    calls.append(("seek", 1 << 30))
+
+    class Sink:
+        room = 50_000
+
+        async def write(self, data: bytes) -> int:
+            self.room -= len(data)
+            if self.room < 0:
+                raise asyncio.CancelledError if end == "cancelled" else OSError("full")
+            return len(data)
+
+    async def main() -> None:
+        for call, arg in calls:
+            file = await agz.open(None, "wb", fileobj=Sink()).open()
+            await file.write(b"12345")
+            with pytest.raises((OSError, asyncio.CancelledError)):
+                await getattr(file, call)(arg)
+            assert await file.tell() == 5
+            await file.close()
 
     run(main())
 
