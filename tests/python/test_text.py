@@ -5,6 +5,7 @@ import asyncio
 import gzip
 import io
 import random
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -401,6 +402,69 @@ def test_back_to_any_place_that_tell_gave(corpus: Path, run: Any, encoding: str)
                 assert await file.seek(place) == place
                 assert await file.tell() == place
                 assert await file.readline() == line
+
+    run(main())
+
+
+class Doled(Pieces):
+    """Each read needs leave, of which the test gives as much as it likes."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data, 999)
+        self.asked, self.leave = asyncio.Event(), asyncio.Semaphore(1_000_000)
+
+    async def read(self, size: int = -1) -> bytes:
+        self.asked.set()
+        await self.leave.acquire()
+        return await super().read(size)
+
+    async def goes_on(self, task: asyncio.Task[Any]) -> bool:
+        """Lets one read through; false if that was enough for the task."""
+        self.asked.clear()
+        self.leave.release()
+        asked = asyncio.ensure_future(self.asked.wait())
+        await asyncio.wait({task, asked}, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        return not task.done()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "gb18030", "utf-7"])
+@pytest.mark.parametrize("call", ["read", "read some", "readline", "readlines", "buffer.read"])
+def test_tell_while_a_read_runs(run: Any, encoding: str, call: str) -> None:
+    """It says where that began, whenever it is asked, and does nothing to it."""
+    line = "".join(random.Random(3).choices(LATIN.replace("\r", " ") + "名前имя😀", k=20_000))
+    text = (line + "\r\nlast\n") * 2
+    calls: dict[str, Callable[[Any], Awaitable[Any]]] = {
+        "read": lambda file: file.read(),
+        "read some": lambda file: file.read(25_000),
+        "readline": lambda file: file.readline(),
+        "readlines": lambda file: file.readlines(20_010),
+        "buffer.read": lambda file: file.buffer.read(30_000),
+    }
+
+    async def begun(source: Doled) -> tuple[Any, int]:
+        file = await agz.open(None, "rt", encoding=encoding, fileobj=source).open()
+        assert await file.read(5_000) == line[:5_000]
+        return file, await file.tell()
+
+    async def main() -> None:
+        packed = gzip.compress(text.encode(encoding), 1)
+        file, place = await begun(Doled(packed))
+        want = await calls[call](file)
+        await file.close()
+
+        file, place = await begun(source := Doled(packed))
+        enough, source.leave = source.leave, asyncio.Semaphore(0)
+        task = asyncio.ensure_future(calls[call](file))
+        places = set()
+        while await source.goes_on(task):
+            places.add(await file.tell())
+        assert await task == want
+        assert places == {place}
+        source.leave = enough
+        assert await file.seek(place) == place
+        assert await file.read(9) == line[5_000:5_009]
+        await file.close()
 
     run(main())
 

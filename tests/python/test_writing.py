@@ -485,6 +485,31 @@ def test_a_sink_that_gives_no_count(run: Any, answer: Any) -> None:
     run(main())
 
 
+def test_what_a_sink_refused_does_not_count(run: Any) -> None:
+    """tell() after writelines(), as after write(), and what came before a wrong item does."""
+
+    class Full(Collect):
+        async def write(self, data: bytes) -> int:
+            if len(self.data) > 50_000:
+                raise OSError("full")
+            return await super().write(data)
+
+    async def main() -> None:
+        file = await agz.open(None, "wb", fileobj=Full()).open()
+        await file.writelines([b"four", b"fives"])
+        assert await file.tell() == 9
+        wrong: Any = [b"1", 3]
+        with pytest.raises(TypeError):
+            await file.writelines(wrong)
+        assert await file.tell() == 10
+        with pytest.raises(OSError, match="full"):
+            await file.writelines([os.urandom(30_000) for _ in range(30)])
+        assert await file.tell() == 10
+        await file.close()
+
+    run(main())
+
+
 async def fill(file: agz.AsyncGzipBinaryFile) -> None:
     await file.write(os.urandom(1_000_000))
     await file.flush()
