@@ -229,15 +229,7 @@ class AsyncGzipBinaryFile(_agz.File):
         if self._running is not None:
             raise refusal(self, "close")
         if not self._in_use:
-            self._dispose(False)  # the file object was never this file's
-            return
-        if not self._writes and self._source is None:
-            try:
-                # On another loop than its own nothing can be waited for.
-                if self._state == "reading" and self._loop is asyncio.get_running_loop():
-                    await self._stop()
-            finally:
-                self._dispose(False)
+            self._dispose(False)  # a file object that was never opened stays its owner's
             return
         self._closing = []
         try:
@@ -263,6 +255,12 @@ class AsyncGzipBinaryFile(_agz.File):
                 if self._tail is not None and (tail := self._tail()):
                     await self.write(tail)
                 await self._complete()
+            elif (
+                self._state == "reading"
+                and self._source is None
+                and self._loop is asyncio.get_running_loop()  # on no other can it wait
+            ):
+                await self._stop()
         except BaseException as error:
             self._dispose(False)
             try:

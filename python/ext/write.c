@@ -396,7 +396,7 @@ PyObject *agzpy_write_seek(File *file, Py_ssize_t offset, Py_ssize_t whence)
 	if (whence != SEEK_SET && whence != SEEK_CUR) {
 		PyErr_SetString(PyExc_ValueError,
 		                "Seek from end not supported in write mode");
-		return agzpy_ready(file, NULL);
+		return agzpy_misused(file, &call);
 	}
 	if (offset < pos) {
 		PyErr_SetString(PyExc_OSError, "Negative seek in write mode");

@@ -546,6 +546,27 @@ def test_a_failed_open_can_be_tried_again(tmp_path: Path, run: Any) -> None:
     run(main())
 
 
+@pytest.mark.parametrize("mode", ["rb", "rt", "wb", "wt"])
+def test_a_file_object_that_was_not_opened_is_its_owners(run: Any, mode: str) -> None:
+    """closefd or not: closing the file does not close it."""
+
+    class Refuses(Pieces, Collect):
+        async def write(self, data: bytes) -> int:
+            raise OSError("refused")
+
+    async def main() -> None:
+        for tries in (0, 1):
+            fileobj = Refuses(b"", 1)
+            file = agz.open(None, mode, fileobj=fileobj, closefd=True)
+            if tries and mode[0] == "w":
+                with pytest.raises(OSError, match="refused"):
+                    await file.open()
+            await file.close()
+            assert (file.closed, fileobj.closed) == (True, 0)
+
+    run(main())
+
+
 def test_a_directory(tmp_path: Path, run: Any) -> None:
     async def main() -> None:
         for mode in ("rb", "wb", "ab", "rt"):

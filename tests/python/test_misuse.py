@@ -4,7 +4,8 @@ same one first, or what docs/migration.md says instead."""
 import asyncio
 import gzip
 import itertools
-from collections.abc import Iterator
+import random
+from collections.abc import Awaitable, Callable, Iterator
 from enum import IntEnum
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import agz
 import aiogzip
 import pytest
-from support import Gate, Pieces, python
+from support import Gate, Pieces, python, suspended
 
 
 class One(IntEnum):
@@ -451,11 +452,16 @@ def differs(state: str, mode: str, call: tuple[Any, ...]) -> bool:
         or (mode[0] == "w" and call == ("seek", 2**70))
         # aiogzip forgets to look
         or (state == "new" and mode == "rt" and verb == "readline")
+        # what the file refuses comes first
+        or (state == "closing" and turned)
+        or (state in ("busy", "closing") and verb in WRITES and args[0] in (3, None, [3]))
+        or (state == "busy" and mode[0] == "w" and verb == "seek")
         # sizes are looked at before anything else is
         or (state == "broken" and bool(args) and args[0] in ("1", b"x", 3, None, [3]))
     )
 
 
+WRITES = ("write", "writelines")
 READS = ("read", "readline", "readlines", "read1", "peek", "readinto", "readinto1")
 
 
@@ -481,6 +487,55 @@ def test_calls(tmp_path: Path, mode: str, make: Any) -> None:
                 said = await outcome(file, *call)
                 place = await outcome(file, "tell") if mode[1] == "b" else None
                 got.append((said, place))
+                await file.close()
+            assert got[0] == got[1], (call, got)
+
+    asyncio.run(main())
+
+
+# ---- calls while another one runs -------------------------------------------------------------
+
+NOISE = random.Random(7).randbytes(100_000)
+RUNNING: dict[str, Callable[[Any], Awaitable[Any]]] = {
+    "read": lambda file: file.read(),
+    "readline": lambda file: file.readline(),
+    "readlines": lambda file: file.readlines(3),
+    "anext": lambda file: anext(file),
+    "seek": lambda file: file.seek(9),
+    "write": lambda file: file.write(NOISE if "b" in file._mode else NOISE.hex()),
+    "writelines": lambda file: file.writelines([NOISE if "b" in file._mode else NOISE.hex()]),
+    "flush": lambda file: file.flush(),
+    "close": lambda file: file.close(),
+}
+
+
+@pytest.mark.parametrize(
+    ("mode", "running"),
+    [
+        *itertools.product(("rb", "rt"), ("read", "readline", "readlines", "anext", "seek")),
+        *itertools.product(("wb", "wt"), ("write", "writelines", "flush", "close")),
+    ],
+)
+def test_calls_while_one_runs(mode: str, running: str) -> None:
+    """tell() says where it began, and what is being closed is closed."""
+
+    async def main() -> None:
+        for call in calls(mode, "closing" if running == "close" else "busy"):
+            got = []
+            for package in (agz, aiogzip):
+                gate = Gate(gzip.compress(b"text\n" * 100))
+                gate.opened.set()
+                file = await package.open(None, mode, fileobj=gate).open()
+                if mode[0] == "w":
+                    await file.write(b"text" if mode == "wb" else "text")
+                    await file.flush()
+                    await file.write(b"more" if mode == "wb" else "more")
+                gate.opened.clear()
+                task = await suspended(RUNNING[running](file))
+                said = await outcome(file, *call), file.closed
+                gate.opened.set()
+                place = await outcome(file, "tell") if mode != "rt" else None
+                got.append((said, await task, place))
                 await file.close()
             assert got[0] == got[1], (call, got)
 
