@@ -3,8 +3,6 @@
 Apart, because `dataclasses` takes longer to make them than all else that `import agz` needs.
 """
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError, dataclass
 from typing import NoReturn, TypeVar, dataclass_transform
 

@@ -172,7 +172,9 @@ def test_an_operation_is_lazy_and_reserves_its_codec() -> None:
     assert encoder.input_size == 0
     with pytest.raises(RuntimeError, match="active operation"):
         encoder.finish()
-    body = b"".join(feed)
+    body = next(feed)
+    assert encoder.crc32 == zlib.crc32(TEXT[: encoder.input_size]) != 0
+    body += b"".join(feed)
     assert encoder.input_size == len(TEXT)
     assert encoder.crc32 == zlib.crc32(TEXT)
     finish = encoder.finish()
@@ -250,6 +252,20 @@ def test_an_operation_that_is_done_can_be_closed() -> None:
     assert decoder.finished
     with pytest.raises(ValueError, match="finalized"):
         decoder.feed(b"")
+    decoder.discard()
+    with pytest.raises(OSError, match="unusable"):
+        decoder.feed(b"")
+    assert decoder.finished
+
+
+def test_started_tells_that_the_header_has_begun() -> None:
+    encoder = agz.GzipEncoder(output_chunk_size=1)
+    start = encoder.start()
+    assert not encoder.started
+    next(start)
+    assert encoder.started
+    start.close()
+    assert encoder.started
 
 
 def test_what_a_failed_decoder_keeps() -> None:
