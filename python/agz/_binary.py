@@ -198,10 +198,8 @@ class AsyncGzipBinaryFile(_agz.File):
                 lines=self._lines,
                 members=self._collect,
             )
-        if path is not None:
+        if path is not None or self._sink is not None:
             await self._opened()
-        elif self._sink is not None:
-            await self.write(b"")  # passes on the header
 
     def _fname(self) -> bytes | None:
         if self._original_filename is not None:

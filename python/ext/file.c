@@ -184,6 +184,8 @@ static int opened_step(File *file, Call *call, PyObject **result)
 		return NEED_WAKE;
 	if (rc < 0)
 		return agzpy_raise(file->state_of_module, rc, fault, (PyObject *)file);
+	if (file->writer != NULL && (rc = agzpy_pass_output(file)) != NEED_NOTHING)
+		return rc; /* the header */
 	*result = Py_NewRef(Py_None);
 	return NEED_NOTHING;
 }
