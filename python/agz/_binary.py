@@ -340,6 +340,11 @@ class AsyncGzipBinaryFile(_agz.File):
                 if cancelled:
                     raise cancelled.pop() from error
                 reason.add_note(f"Context-exit cleanup also failed: {error!r}")
+            except asyncio.CancelledError as error:
+                end = self._source or self._sink
+                if end is not None and end.settled(error):
+                    self._dispose(False)
+                raise
         if cancelled:
             raise cancelled.pop()
 
@@ -448,12 +453,11 @@ class AsyncGzipBinaryFile(_agz.File):
         is cancelled: it waits for a job of the worker and for nothing else."""
         assert self._source is not None
         try:
-            await self._source.rewind()
+            cancelled = await self._source.rewind()
         except BaseException:
             if self._source.broken:
                 self._fail()
             raise
-        cancelled: list[asyncio.CancelledError] = []
         while not self._aborting and not self._restart():
             try:
                 await asyncio.sleep(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ._arguments import unsupported
 from ._errors import broken
@@ -18,41 +18,77 @@ async def maybe_await(result: Any) -> Any:
     return await result if inspect.isawaitable(result) else result
 
 
-class _End:
-    """What a source and a sink have in common: the object they stand for."""
+def _ask(fileobj: Any, name: str) -> Any:
+    """What the object's method of that name gives; None without one that does not wait."""
+    method = getattr(fileobj, name, None)
+    if not callable(method) or inspect.iscoroutinefunction(method):
+        return None
+    answer = method()
+    if inspect.iscoroutine(answer):
+        answer.close()
+    return None if inspect.isawaitable(answer) else answer
 
-    __slots__ = ("fileobj",)
+
+async def _settle(doing: asyncio.Future[Any]) -> None:
+    """Waits for its end also when cancelled; a failure is then the cancellation's cause."""
+    cancelled: list[asyncio.CancelledError] = []
+    while not doing.done():
+        try:
+            await asyncio.wait([doing])
+        except asyncio.CancelledError as error:
+            cancelled = [error]
+    if cancelled and (failure := doing.exception()) is not None:
+        raise cancelled.pop() from failure
+    if cancelled:
+        raise cancelled.pop()
+
+
+class _End:
+    """What a source and a sink have in common: the object they stand for.
+
+    A file of aiofiles `settles`: its call runs in a thread, which goes on when the call is
+    cancelled; so the cancellation waits for it.
+    """
+
+    __slots__ = ("fileobj", "settles")
 
     def __init__(self, fileobj: Any) -> None:
         self.fileobj = fileobj
+        self.settles = type(fileobj).__module__ == "aiofiles.threadpool.binary"
 
-    def _ask(self, name: str) -> Any:
-        """What the object's method of that name gives; None without one that does not wait."""
-        method = getattr(self.fileobj, name, None)
-        if not callable(method) or inspect.iscoroutinefunction(method):
-            return None
-        answer = method()
-        if inspect.iscoroutine(answer):
-            answer.close()
-        return None if inspect.isawaitable(answer) else answer
+    def settled(self, error: BaseException) -> TypeGuard[asyncio.CancelledError]:
+        """Whether the call that ended so has done all the same what it was to do."""
+        cancelled = isinstance(error, asyncio.CancelledError)
+        return self.settles and cancelled and error.__cause__ is None
+
+    async def _call(self, name: str, *args: Any) -> Any:
+        """Calls a method of the object, which may be a coroutine or not."""
+        result = getattr(self.fileobj, name)(*args)
+        if self.settles and inspect.iscoroutine(result):
+            doing = asyncio.ensure_future(result)
+            try:
+                await _settle(doing)
+                return doing.result()
+            finally:
+                del doing  # has the error, whose traceback has this frame
+        return await maybe_await(result)
 
     def fileno(self) -> int:
-        number = self._ask("fileno")
+        number = _ask(self.fileobj, "fileno")
         if number is None:
             raise unsupported("fileno")
         return int(number)
 
     def isatty(self) -> bool:
-        return bool(self._ask("isatty"))
+        return bool(_ask(self.fileobj, "isatty"))
 
     @property
     def name(self) -> Any:
         return getattr(self.fileobj, "name", None)
 
     async def close(self) -> None:
-        method = getattr(self.fileobj, "close", None)
-        if callable(method):
-            await maybe_await(method())
+        if callable(getattr(self.fileobj, "close", None)):
+            await self._call("close")
 
 
 class Source(_End):
@@ -87,10 +123,9 @@ class Source(_End):
     async def prepare(self) -> None:
         """Asks the object whether it can seek; one that fails to say cannot."""
         self._seekable = callable(getattr(self.fileobj, "seek", None))
-        method = getattr(self.fileobj, "seekable", None)
-        if self._seekable and method is not None:
+        if self._seekable and getattr(self.fileobj, "seekable", None) is not None:
             try:
-                self._seekable = bool(await maybe_await(method()))
+                self._seekable = bool(await self._call("seekable"))
             except Exception:
                 self._seekable = False
         if self._seekable:
@@ -102,19 +137,21 @@ class Source(_End):
 
     def _place(self) -> int | None:
         """Where the object says it stands, if it says so without waiting."""
+        # Of a file of aiofiles no thread is at work now.
+        fileobj = self.fileobj._file if self.settles else self.fileobj
         try:
-            place = self._ask("tell")
+            place = _ask(fileobj, "tell")
         except Exception:
             return None
-        return place if type(place) is int else None
+        return place if type(place) is int and place >= 0 else None
 
     async def read(self) -> bytes:
         """The next bytes, b"" at the end. A read that is cancelled loses none.
 
         An object with nothing but read() is a stream: its read() runs in a task of its own,
-        which is left to end, and the next call here gets what it gave. In any other the
-        cancellation goes on into read(), and its tell(), if there is one that does not wait,
-        shows afterwards whether that took bytes with it.
+        which is left to end, and the next call here gets what it gave; as it does of a file
+        of aiofiles. In any other the cancellation goes on into read(), and its tell(), if
+        there is one that does not wait, shows afterwards whether that took bytes with it.
         """
         cache = self._cache
         if cache is not None and self._next < len(cache):
@@ -124,7 +161,7 @@ class Source(_End):
             raise broken(self.rewindable())
         before = self._place()
         try:
-            if before is None and not hasattr(self.fileobj, "seek"):
+            if self.settles or (before is None and not hasattr(self.fileobj, "seek")):
                 data = await self._read_apart()
             else:
                 data = await self.fileobj.read(self._chunk_size)
@@ -148,9 +185,17 @@ class Source(_End):
         reading = self._reading
         if reading is None:
             reading = self._reading = asyncio.ensure_future(self.fileobj.read(self._chunk_size))
-            await asyncio.sleep(0)  # what does not pause has it then, without more ado
+            if not self.settles:
+                await asyncio.sleep(0)  # what does not pause has it then, without more ado
         # Cancelled here, it stays for the next call, also if it had just come to its end.
-        if not reading.done():
+        if self.settles:
+            try:
+                await _settle(reading)
+            except asyncio.CancelledError as error:
+                if not self.settled(error):
+                    self._reading = None
+                raise
+        elif not reading.done():
             await asyncio.wait([reading])
         self._reading = None
         try:
@@ -174,22 +219,29 @@ class Source(_End):
         if cancelled:
             raise cancelled.pop()
 
-    async def rewind(self) -> None:
-        """Back to the start, or OSError if that is not possible any more."""
+    async def rewind(self) -> list[asyncio.CancelledError]:
+        """Back to the start, or OSError if that is not possible any more. Gives the
+        cancellation that is still to be raised, if it came to its end under one."""
         if self._seekable:
             before = None if self.broken else self._place()
             self.broken = True  # until it is known that it has moved, or that it has not
+            self._reading = None
+            cancelled = []
             try:
-                await maybe_await(self.fileobj.seek(0, os.SEEK_SET))
-                self.broken = False
-            finally:
-                self.broken &= before is None or self._place() != before
-        elif self.rewindable():
-            self._next = 0
-        else:
+                await self._call("seek", 0, os.SEEK_SET)
+            except BaseException as error:
+                if not self.settled(error):
+                    self.broken = before is None or self._place() != before
+                    raise
+                cancelled = [error]
+            self.broken = False
+            return cancelled
+        if not self.rewindable():
             raise OSError(
                 "Underlying file is not seekable, and more was read than the rewind cache holds"
             )
+        self._next = 0
+        return []
 
 
 class Sink(_End):
@@ -199,14 +251,16 @@ class Sink(_End):
 
     async def flush(self) -> None:
         """Calls the object's flush(), if it has one."""
-        method = getattr(self.fileobj, "flush", None)
-        if callable(method):
-            await maybe_await(method())
+        if callable(getattr(self.fileobj, "flush", None)):
+            await self._call("flush")
 
     async def write(self, file: File) -> None:
         """Passes on file._block; what is left of it after a failure stays there."""
         while block := file._block:
-            count = await self.fileobj.write(block)
+            if self.settles:
+                count = await self._call("write", block)
+            else:
+                count = await self.fileobj.write(block)
             if isinstance(count, bool) or not isinstance(count, int):
                 raise OSError(f"fileobj.write() gave an invalid byte count: {count!r}")
             if count == 0:

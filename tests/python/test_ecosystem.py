@@ -1,4 +1,4 @@
-"""agz with the packages it is used with: aiocsv, tarfile, fsspec and uvloop."""
+"""agz with the packages it is used with: aiocsv, aiofiles, tarfile, fsspec and uvloop."""
 
 import asyncio
 import csv
@@ -6,12 +6,14 @@ import gzip
 import io
 import random
 import tarfile
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import agz
 import aiocsv
+import aiofiles
 import fsspec
 import pytest
 import uvloop
@@ -241,6 +243,129 @@ def test_fsspec_source_cancelled(memory: Any, run: Any) -> None:
             assert cancelled
             assert await file.read() == "".join(LINES[1:])
         await source.close()
+
+    run(main())
+
+
+# ---- aiofiles -----------------------------------------------------------------------------
+
+
+class Held:
+    """The file below one of aiofiles. One call of a method is held in its thread until the
+    test lets it go on, or fail."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._name, self._fails = file, "", False
+        self._entered, self._let = threading.Event(), threading.Event()
+
+    def hold(self, name: str, fails: bool = False) -> None:
+        self._name, self._fails = name, fails
+        self._entered.clear()
+        self._let.clear()
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._file, name)
+        if name != self._name:
+            return method
+        self._name = ""
+
+        def held(*args: Any) -> Any:
+            self._entered.set()
+            self._let.wait()
+            if self._fails:
+                raise OSError("held")
+            return method(*args)
+
+        return held
+
+    async def cancel(self, awaitable: Any) -> asyncio.CancelledError:
+        """Cancels it, twice, while it is held: it ends when that call has ended."""
+        task = asyncio.ensure_future(awaitable)
+        await asyncio.to_thread(self._entered.wait)
+        for _ in range(2):
+            task.cancel()
+            for _ in range(9):
+                await asyncio.sleep(0)
+            assert not task.done()
+        self._let.set()
+        with pytest.raises(asyncio.CancelledError) as raised:
+            await task
+        return raised.value
+
+
+async def held(path: Path, mode: str) -> tuple[Any, Held]:
+    """A file that is not open yet, over one of aiofiles."""
+    raw = await aiofiles.open(path, mode)
+    below = raw._file = Held(raw._file)
+    return agz.open(None, mode, fileobj=raw, closefd=True, chunk_size=500), below
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_aiofiles_source_cancelled(tmp_path: Path, run: Any, fails: bool) -> None:
+    """Its thread comes to its end first; what it read is read by the next call."""
+    path = tmp_path / "data.gz"
+    path.write_bytes(gzip.compress(TEXT.encode()))
+
+    async def main() -> None:
+        file, below = await held(path, "rb")
+        await file.open()
+        assert await file.readline() == LINES[0].encode()
+        below.hold("read", fails)
+        assert bool((await below.cancel(file.read())).__cause__) == fails
+        assert await file.read() == "".join(LINES[1:]).encode()
+        below.hold("seek", fails)
+        assert bool((await below.cancel(file.seek(0))).__cause__) == fails
+        assert await file.read() == b""
+        await file.rewind()
+        assert await file.read() == TEXT.encode()
+        below.hold("close", fails)
+        assert bool((await below.cancel(file.close())).__cause__) == fails
+        assert file.closed
+        below.close()
+
+    run(main())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_aiofiles_closed_in_an_exit_that_is_cancelled(
+    tmp_path: Path, run: Any, fails: bool
+) -> None:
+    """Closed all the same, or open to be tried again."""
+    path = tmp_path / "data.gz"
+    path.write_bytes(gzip.compress(TEXT.encode()))
+    body = KeyError("body")
+
+    async def leave(file: Any) -> None:
+        async with file:
+            raise body
+
+    async def main() -> None:
+        file, below = await held(path, "rb")
+        below.hold("close", fails)
+        error = await below.cancel(leave(file))
+        assert bool(error.__cause__) == fails
+        assert fails or (error.__context__ is body and not error.__suppress_context__)
+        assert file.closed != fails
+        await file.close()
+        assert (file.closed, below.closed) == (True, True)
+
+    run(main())
+
+
+@pytest.mark.parametrize("name", ["write", "flush"])
+def test_aiofiles_sink_cancelled(tmp_path: Path, run: Any, name: str) -> None:
+    """No thread writes after the call; nobody knows what came of the member."""
+
+    async def main() -> None:
+        file, below = await held(tmp_path / "data.gz", "wb")
+        await file.open()
+        await file.write(b"text")
+        below.hold(name)
+        await below.cancel(file.flush())
+        with pytest.raises(OSError, match="broken"):
+            await file.write(b"more")
+        await file.close()
+        assert below.closed
 
     run(main())
 

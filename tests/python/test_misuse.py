@@ -384,6 +384,48 @@ def test_a_file_that_is_being_opened(mode: str) -> None:
     assert asyncio.run(main(agz)) == asyncio.run(main(aiogzip))
 
 
+class Told(Pieces):
+    """Notes what is asked of it; its second read() fails without a move."""
+
+    def __init__(self, data: bytes, place: Any) -> None:
+        super().__init__(data, 50)
+        self.place, self.asked = place, list[str]()
+
+    async def read(self, size: int = -1) -> bytes:
+        self.asked.append("read")
+        if self.asked.count("read") == 2:
+            raise OSError("not now")
+        return await super().read(size)
+
+    async def seek(self, offset: int, whence: int = 0) -> int:
+        self.asked.append("seek")
+        self.pos = offset
+        return offset
+
+    def tell(self) -> Any:
+        self.asked.append("tell")
+        return self.pos if self.place is None else self.place
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("place", [None, 7, -1, True, "7"])
+def test_what_a_source_says_of_its_place(place: Any) -> None:
+    """It is asked before each read and seek, and after one that failed."""
+
+    async def main(package: Any) -> list[Any]:
+        source = Told(gzip.compress(b"text\n" * 100), place)
+        file = package.open(None, fileobj=source)
+        got = [file.isatty()]
+        async with file:
+            for call in (("read",), ("isatty",), ("read",), ("seek", 0), ("read",)):
+                got.append(await outcome(file, *call))
+        return [*got, file.isatty(), source.asked if place in (None, 7) else None]
+
+    assert asyncio.run(main(agz)) == asyncio.run(main(aiogzip))
+
+
 @pytest.mark.parametrize("mode", ["wb", "wt"])
 def test_a_file_that_is_being_closed(mode: str) -> None:
     """It is closed for all but close()."""
@@ -500,6 +542,7 @@ def test_calls(tmp_path: Path, mode: str, make: Any) -> None:
 
 NOISE = random.Random(7).randbytes(100_000)
 RUNNING: dict[str, Callable[[Any], Awaitable[Any]]] = {
+    "open": lambda file: file.open(),
     "read": lambda file: file.read(),
     "readline": lambda file: file.readline(),
     "readlines": lambda file: file.readlines(3),
@@ -540,11 +583,10 @@ def test_calls_while_one_runs(mode: str, running: str) -> None:
                 task = await suspended(RUNNING[running](file))
                 said = await outcome(file, *call), file.closed
                 gate.opened.set()
+                given = await task
                 place = await outcome(file, "tell") if mode != "rt" else None
                 got.append((said, None if given is file else given, place))
                 await file.close()
             assert got[0] == got[1], (call, got)
 
-    "open": lambda file: file.open(),
     asyncio.run(main())
-                given = await task
