@@ -331,12 +331,11 @@ class AsyncGzipBinaryFile(_agz.File):
                 # A file object that cannot be closed leaves the file open, for close() to
                 # try again.
                 if self._state == "reading":
+                    self._fail()  # until a seek(0)
                     await self._stop()
                 await self._close_fileobj()
                 self._dispose(False)
             except Exception as error:
-                if self._state == "reading":
-                    self._fail()  # until a seek(0)
                 if cancelled:
                     raise cancelled.pop() from error
                 reason.add_note(f"Context-exit cleanup also failed: {error!r}")

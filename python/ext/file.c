@@ -524,8 +524,8 @@ static PyMethodDef file_methods[] = {
                         "Like readinto(), of what is decoded already."),
         FAST(peek,
              "peek($self, size=-1)\n--\n\n"
-             "Return bytes from the current position without moving it; at least one,\n"
-             "except at the end of the stream."),
+             "Return size bytes from the current position without moving it, fewer only\n"
+             "at the end of the stream; without a size what is at hand, at least one."),
         FAST(readline, "readline($self, limit=-1)\n--\n\n"
                        "Read one line, its end included, or up to limit bytes of it."),
         FAST(readlines,

@@ -454,20 +454,24 @@ def test_a_file_that_is_being_closed(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["rb", "rt"])
-def test_a_reader_that_could_not_be_closed_under_a_call(mode: str) -> None:
+@pytest.mark.parametrize("failure", [OSError, asyncio.CancelledError])
+def test_a_reader_that_could_not_be_closed(mode: str, failure: type[BaseException]) -> None:
     """An exception ended the call; after that only seek(0) helps."""
+
+    def fail() -> None:
+        raise failure
 
     async def main(package: Any) -> list[Any]:
         source = Gate(gzip.compress(b"text\n" * 100))
         source.seek = lambda offset, whence: setattr(source, "pos", offset)  # type: ignore[attr-defined]
-        source.close = lambda: 1 // 0  # type: ignore[attr-defined]
+        source.close = fail  # type: ignore[attr-defined]
         got: list[Any] = []
-        with pytest.raises(KeyError) as raised:
+        with pytest.raises((KeyError, asyncio.CancelledError)) as raised:
             async with package.open(None, mode, fileobj=source, closefd=True) as file:
                 call = asyncio.ensure_future(file.read())
                 await source.entered.wait()
                 raise KeyError
-        got += [len(raised.value.__notes__), file.closed]
+        got += [type(raised.value), len(getattr(raised.value, "__notes__", ())), file.closed]
         source.opened.set()
         with pytest.raises(OSError, match="aborted"):
             await call
@@ -478,7 +482,7 @@ def test_a_reader_that_could_not_be_closed_under_a_call(mode: str) -> None:
 
     got = asyncio.run(main(agz))
     assert got == asyncio.run(main(aiogzip))
-    assert got[:2] == [1, False]
+    assert got[2] is False
 
 
 def differs(state: str, mode: str, call: tuple[Any, ...]) -> bool:
