@@ -62,6 +62,7 @@ class _Operation:
 
     def __next__(self) -> bytes:
         if self._codec._discarded:
+            self._steps = None
             raise RuntimeError("codec operation was invalidated by discard()")
         if self._steps is None:
             raise StopIteration
@@ -69,7 +70,7 @@ class _Operation:
             return next(self._steps)
         except StopIteration:
             self._steps = None
-            self._codec._operation = None
+            self._codec._active = False
             raise
         except BaseException:
             self.close()
@@ -85,7 +86,7 @@ class _Codec:
     """What both codecs have in common: one operation at a time, and how they end."""
 
     __slots__ = (
-        *("_core", "_discarded", "_operation", "_size", "_unusable"),
+        *("_active", "_core", "_discarded", "_size", "_unusable"),
         *("__dict__", "__weakref__"),
     )
 
@@ -93,7 +94,7 @@ class _Codec:
 
     def __init__(self, output_chunk_size: int) -> None:
         self._size = check_chunk_size(output_chunk_size, "output_chunk_size")
-        self._operation: _Operation | None = None
+        self._active = False  # reserved by an operation, which the codec does not refer to
         self._discarded = self._unusable = False
 
     def __getstate__(self) -> NoReturn:
@@ -102,24 +103,22 @@ class _Codec:
     def _ready(self) -> None:
         if self._unusable:
             raise OSError("gzip codec is unusable after a failed or abandoned operation")
-        if self._operation is not None:
+        if self._active:
             raise RuntimeError("gzip codec has an active operation; exhaust or close it first")
 
     def _begin(self, steps: Iterator[bytes]) -> CodecOperation:
-        self._operation = _Operation(self, steps)
-        return self._operation
+        self._active = True
+        return _Operation(self, steps)
 
     def _break(self) -> None:
         """Nothing more can be done with this codec; lets go of its state."""
         self._unusable = True
-        self._operation = None
+        self._active = False
         self._core = None
 
     def discard(self) -> None:
         """Give the codec up at once, with the operation it may be in."""
         self._discarded = True
-        if self._operation is not None:
-            self._operation.close()
         self._break()
 
     def _chunks(self, how: int) -> Iterator[bytes]:

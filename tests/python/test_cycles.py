@@ -296,3 +296,23 @@ def test_no_cycle_holds_the_error_of_a_source(function: Any, run: Run) -> None:
         assert gone() is None
 
     run(main())
+
+
+# ---- codecs ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["dropped", "closed", "discarded"])
+@pytest.mark.parametrize("kind", [agz.GzipEncoder, agz.GzipDecoder])
+def test_no_cycle_holds_a_codec(kind: Any, end: str) -> None:
+    codec = kind(output_chunk_size=1)
+    if kind is agz.GzipEncoder:
+        assert b"".join(codec.start())
+    operation = codec.feed(TEXT if kind is agz.GzipEncoder else GZ)
+    next(operation, None)
+    if end == "closed":
+        operation.close()
+    if end == "discarded":
+        codec.discard()
+    gone = weakref.ref(codec)
+    del codec, operation
+    assert gone() is None
