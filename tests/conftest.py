@@ -3,9 +3,16 @@
 import importlib.util
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
+
+# What nohup, or a shell for its job in the background, has told to be ignored would be ignored by
+# all that the tests start. A handler is not inherited.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def find_command() -> str | None:

@@ -493,8 +493,6 @@ class At:
 async def interrupted_at(n):
     await At(use(), n)
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-
 n = interrupts = 0
 while n < 25:
     n += 1
