@@ -164,9 +164,11 @@ static PyObject *text_get_place(PyObject *self, void *unused)
 		return Py_BuildValue("KOi", (unsigned long long)agzpy_place(t->file),
 		                     Py_None, 0);
 	size_t ahead = agz_cursor_nbytes(t->cursor);
+	uint64_t pos = agzpy_place(t->file);
 	PyObject *running = t->file->running;
 	if (running != NULL && agzpy_call_of(running)->cursor == t->cursor) {
 		size_t now = ahead;
+		pos = t->file->pos; /* goes with the decoder's state */
 		agz_cursor_reset(t->cursor);
 		ahead = agz_cursor_nbytes(t->cursor);
 		(void)agz_cursor_skip(t->cursor, ahead - now);
@@ -183,7 +185,7 @@ static PyObject *text_get_place(PyObject *self, void *unused)
 	PyObject *state = agzpy_text_state(t);
 	if (state == NULL)
 		return NULL;
-	return Py_BuildValue("KNn", (unsigned long long)t->file->pos, state,
+	return Py_BuildValue("KNn", (unsigned long long)pos, state,
 	                     (Py_ssize_t)t->to_skip);
 }
 

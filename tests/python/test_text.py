@@ -13,7 +13,7 @@ import agz
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import QUICK, Pieces, source_text
+from support import QUICK, Gate, Pieces, source_text
 
 # ---- what is read -------------------------------------------------------------------------
 
@@ -464,6 +464,32 @@ def test_tell_while_a_read_runs(run: Any, encoding: str, call: str) -> None:
         source.leave = enough
         assert await file.seek(place) == place
         assert await file.read(9) == line[5_000:5_009]
+        await file.close()
+
+    run(main())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "gb18030", "utf-7"])
+@pytest.mark.parametrize("size", [50, -1])
+def test_tell_while_a_seek_runs(run: Any, encoding: str, size: int) -> None:
+    """It says where that began, which is where no more is decoded ahead too."""
+    text = "naïve, 名前\n" * 2_000
+
+    async def main() -> None:
+        source = Gate(gzip.compress(text.encode(encoding), 0))
+        source.seek = lambda offset, whence: setattr(source, "pos", offset)  # type: ignore[attr-defined]
+        source.opened.set()
+        file = await agz.open(None, "rt", encoding=encoding, fileobj=source, chunk_size=500).open()
+        read = await file.read(size)
+        place = await file.tell()
+        source.opened.clear()
+        task = asyncio.ensure_future(file.seek(4_000))
+        await source.entered.wait()
+        assert await file.tell() == place
+        source.opened.set()
+        await task
+        await file.seek(place)
+        assert read + await file.read() == text
         await file.close()
 
     run(main())
