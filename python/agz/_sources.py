@@ -30,13 +30,16 @@ def _ask(fileobj: Any, name: str) -> Any:
 
 
 async def _settle(doing: asyncio.Future[Any]) -> None:
-    """Waits for its end also when cancelled; a failure is then the cancellation's cause."""
+    """Waits for its end also when cancelled; a failure is then the cancellation's cause. So it
+    is where the call itself was cancelled, with all tasks: nobody knows what it still does."""
     cancelled: list[asyncio.CancelledError] = []
     while not doing.done():
         try:
             await asyncio.wait([doing])
         except asyncio.CancelledError as error:
             cancelled = [error]
+    if doing.cancelled():
+        raise (cancelled or [asyncio.CancelledError()]).pop() from asyncio.CancelledError()
     if cancelled and (failure := doing.exception()) is not None:
         raise cancelled.pop() from failure
     if cancelled:
@@ -145,6 +148,11 @@ class Source(_End):
             return None
         return place if type(place) is int and place >= 0 else None
 
+    def _moved(self, before: int | None, error: BaseException) -> bool:
+        """Whether the object may stand elsewhere than before the call that ended so."""
+        lost = self.settles and isinstance(error.__cause__, asyncio.CancelledError)
+        return lost or before is None or self._place() != before
+
     async def read(self) -> bytes:
         """The next bytes, b"" at the end. A read that is cancelled loses none.
 
@@ -167,9 +175,9 @@ class Source(_End):
                 data = await self.fileobj.read(self._chunk_size)
             if not isinstance(data, (bytes, bytearray, memoryview)):
                 raise TypeError(f"fileobj.read() must give bytes, not {type(data).__name__}")
-        except BaseException:
+        except BaseException as error:
             if self._reading is None:
-                self.broken = before is None or self._place() != before
+                self.broken = self._moved(before, error)
             raise
         data = bytes(data)
         if cache is not None and data:
@@ -231,7 +239,7 @@ class Source(_End):
                 await self._call("seek", 0, os.SEEK_SET)
             except BaseException as error:
                 if not self.settled(error):
-                    self.broken = before is None or self._place() != before
+                    self.broken = self._moved(before, error)
                     raise
                 cancelled = [error]
             self.broken = False

@@ -257,11 +257,12 @@ class Held:
     def __init__(self, file: Any) -> None:
         self._file, self._name, self._fails = file, "", False
         self._entered, self._let = threading.Event(), threading.Event()
+        self._left = threading.Event()
 
     def hold(self, name: str, fails: bool = False) -> None:
         self._name, self._fails = name, fails
-        self._entered.clear()
-        self._let.clear()
+        for event in (self._entered, self._let, self._left):
+            event.clear()
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._file, name)
@@ -272,9 +273,12 @@ class Held:
         def held(*args: Any) -> Any:
             self._entered.set()
             self._let.wait()
-            if self._fails:
-                raise OSError("held")
-            return method(*args)
+            try:
+                if self._fails:
+                    raise OSError("held")
+                return method(*args)
+            finally:
+                self._left.set()
 
         return held
 
@@ -291,6 +295,17 @@ class Held:
         with pytest.raises(asyncio.CancelledError) as raised:
             await task
         return raised.value
+
+    async def cancel_all(self, awaitable: Any) -> None:
+        """Cancels every other task there is while it is held, as asyncio.run() ends."""
+        task = asyncio.ensure_future(awaitable)
+        await asyncio.to_thread(self._entered.wait)
+        for each in asyncio.all_tasks() - {asyncio.current_task()}:
+            each.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        self._let.set()
+        await asyncio.to_thread(self._left.wait)
 
 
 async def held(path: Path, mode: str) -> tuple[Any, Held]:
@@ -322,6 +337,28 @@ def test_aiofiles_source_cancelled(tmp_path: Path, run: Any, fails: bool) -> Non
         assert bool((await below.cancel(file.close())).__cause__) == fails
         assert file.closed
         below.close()
+
+    run(main())
+
+
+@pytest.mark.parametrize("name", ["read", "seek"])
+def test_aiofiles_source_cancelled_with_all_tasks(tmp_path: Path, run: Any, name: str) -> None:
+    """Nobody knows then what its thread has read, or where it has gone."""
+    path = tmp_path / "data.gz"
+    path.write_bytes(gzip.compress(TEXT.encode()))
+
+    async def main() -> None:
+        file, below = await held(path, "rb")
+        await file.open()
+        assert await file.readline() == LINES[0].encode()
+        below.hold(name)
+        await below.cancel_all(file.read() if name == "read" else file.seek(0))
+        for _ in range(2):
+            with pytest.raises(OSError, match="broken"):
+                await file.read()
+        await file.rewind()
+        assert await file.read() == TEXT.encode()
+        await file.close()
 
     run(main())
 
