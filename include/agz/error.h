@@ -33,7 +33,7 @@ AGZ_API const char *agz_version(void);
 	X(STATE, -4, "call not allowed in this state")                                   \
 	X(BUSY, -5, "another call is in progress")                                       \
 	X(NOT_SEEKABLE, -6, "source cannot seek")                                        \
-	X(ENGINE, -7, "no such engine")                                                  \
+	X(ENGINE, -7, "no such engine, in the options or in AGZ_ENGINE")                 \
 	X(FORKED, -8, "work in flight was lost in a fork")                               \
 	X(MAGIC, -20, "Not a gzipped file")                                              \
 	X(METHOD, -21, "Unknown compression method")                                     \

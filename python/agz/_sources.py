@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ._arguments import unsupported
@@ -172,7 +173,7 @@ class Source(_End):
             if self.settles or (before is None and not hasattr(self.fileobj, "seek")):
                 data = await self._read_apart()
             else:
-                data = await self.fileobj.read(self._chunk_size)
+                data = await self._begin_read()
             if not isinstance(data, (bytes, bytearray, memoryview)):
                 raise TypeError(f"fileobj.read() must give bytes, not {type(data).__name__}")
         except BaseException as error:
@@ -189,10 +190,19 @@ class Source(_End):
                 self._next = len(cache)
         return data
 
+    def _begin_read(self) -> Awaitable[Any]:
+        reading: object = self.fileobj.read(self._chunk_size)
+        if not inspect.isawaitable(reading):
+            raise TypeError(
+                f"fileobj.read() must be awaitable, and gave {type(reading).__name__}: a file "
+                "object of open() or io cannot be awaited; give its path instead, or wrap it"
+            )
+        return reading
+
     async def _read_apart(self) -> Any:
         reading = self._reading
         if reading is None:
-            reading = self._reading = asyncio.ensure_future(self.fileobj.read(self._chunk_size))
+            reading = self._reading = asyncio.ensure_future(self._begin_read())
             if not self.settles:
                 await asyncio.sleep(0)  # what does not pause has it then, without more ado
         # Cancelled here, it stays for the next call, also if it had just come to its end.

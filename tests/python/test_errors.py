@@ -781,3 +781,21 @@ def test_a_cancelled_way_back_leaves_what_came_before_the_fault(run: Any) -> Non
             assert await file.readline() == b"one\n"
 
     run(main())
+
+
+@pytest.mark.parametrize("closefd", [False, True])
+def test_a_file_object_of_io(run: Any, closefd: bool) -> None:
+    """What comes of a slip: it says what to do."""
+
+    class Reads:
+        def read(self, size: int = -1) -> bytes:
+            return b""
+
+    async def main() -> None:
+        for source in (io.BytesIO(gzip.compress(b"text")), Reads()):
+            fileobj: Any = source
+            async with agz.open(None, fileobj=fileobj, closefd=closefd) as file:
+                with pytest.raises(TypeError, match="must be awaitable, and gave bytes"):
+                    await file.read()
+
+    run(main())
