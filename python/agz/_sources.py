@@ -166,6 +166,8 @@ class Source(_End):
         if cache is not None and self._next < len(cache):
             self._next += 1
             return cache[self._next - 1]
+        if self._reading is not None and self._reading.cancelled():  # with all tasks
+            self._reading, self.broken = None, True
         if self.broken:
             raise broken(self.rewindable())
         before = self._place()

@@ -16,7 +16,16 @@ from typing import Any
 
 import agz
 import pytest
-from support import Collect, Pieces, Seekable, cancelled_at, raw_deflate, source_text, zeros_file
+from support import (
+    Collect,
+    Pieces,
+    Seekable,
+    cancelled_at,
+    raw_deflate,
+    source_text,
+    suspended,
+    zeros_file,
+)
 
 TEXT = b"".join(b"line %d of a small file\n" % i for i in range(40))
 
@@ -797,5 +806,30 @@ def test_a_file_object_of_io(run: Any, closefd: bool) -> None:
             async with agz.open(None, fileobj=fileobj, closefd=closefd) as file:
                 with pytest.raises(TypeError, match="must be awaitable, and gave bytes"):
                     await file.read()
+
+    run(main())
+
+
+def test_a_stream_whose_read_is_cancelled_with_all_tasks(run: Any) -> None:
+    """What its read() took is lost: the next call says so, and is not cancelled itself."""
+    gz, waits = gzip.compress(b"text" * 100), asyncio.Event()
+
+    class Stream:
+        async def read(self, size: int = -1) -> bytes:
+            await waits.wait()
+            return gz
+
+    async def main() -> None:
+        file = await agz.open(None, fileobj=Stream()).open()
+        call = await suspended(file.read())
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        waits.set()
+        for _ in range(2):
+            with pytest.raises(OSError, match="broken"):
+                await file.read()
+        await file.close()
 
     run(main())
