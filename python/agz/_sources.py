@@ -30,15 +30,21 @@ def _ask(fileobj: Any, name: str) -> Any:
     return None if inspect.isawaitable(answer) else answer
 
 
-async def _settle(doing: asyncio.Future[Any]) -> None:
-    """Waits for its end also when cancelled; a failure is then the cancellation's cause. So it
-    is where the call itself was cancelled, with all tasks: nobody knows what it still does."""
+async def _end_of(doing: asyncio.Future[Any]) -> list[asyncio.CancelledError]:
+    """Waits for it also when cancelled; the cancellation that is still to be raised."""
     cancelled: list[asyncio.CancelledError] = []
     while not doing.done():
         try:
             await asyncio.wait([doing])
         except asyncio.CancelledError as error:
             cancelled = [error]
+    return cancelled
+
+
+async def _settle(doing: asyncio.Future[Any]) -> None:
+    """Waits for its end also when cancelled; a failure is then the cancellation's cause. So it
+    is where the call itself was cancelled, with all tasks: nobody knows what it still does."""
+    cancelled = await _end_of(doing)
     if doing.cancelled():
         raise (cancelled or [asyncio.CancelledError()]).pop() from asyncio.CancelledError()
     if cancelled and (failure := doing.exception()) is not None:
@@ -226,16 +232,12 @@ class Source(_End):
     async def stop(self) -> None:
         """Ends a read that was left running, and waits for that, also when cancelled."""
         reading, self._reading = self._reading, None
-        cancelled: list[asyncio.CancelledError] = []
-        if reading is not None:
-            reading.cancel()
-            while not reading.done():
-                try:
-                    await asyncio.wait([reading])
-                except asyncio.CancelledError as error:
-                    cancelled = [error]
-            if not reading.cancelled():
-                reading.exception()  # nobody else asks for it
+        if reading is None:
+            return
+        reading.cancel()
+        cancelled = await _end_of(reading)
+        if not reading.cancelled():
+            reading.exception()  # nobody else asks for it
         if cancelled:
             raise cancelled.pop()
 

@@ -309,7 +309,9 @@ class Held:
 
 
 async def held(path: Path, mode: str) -> tuple[Any, Held]:
-    """A file that is not open yet, over one of aiofiles."""
+    """A file that is not open yet, over one of aiofiles; of TEXT, if it is to be read."""
+    if mode == "rb":
+        path.write_bytes(gzip.compress(TEXT.encode()))
     raw = await aiofiles.open(path, mode)
     below = raw._file = Held(raw._file)
     return agz.open(None, mode, fileobj=raw, closefd=True, chunk_size=500), below
@@ -318,11 +320,9 @@ async def held(path: Path, mode: str) -> tuple[Any, Held]:
 @pytest.mark.parametrize("fails", [False, True])
 def test_aiofiles_source_cancelled(tmp_path: Path, run: Any, fails: bool) -> None:
     """Its thread comes to its end first; what it read is read by the next call."""
-    path = tmp_path / "data.gz"
-    path.write_bytes(gzip.compress(TEXT.encode()))
 
     async def main() -> None:
-        file, below = await held(path, "rb")
+        file, below = await held(tmp_path / "data.gz", "rb")
         await file.open()
         assert await file.readline() == LINES[0].encode()
         below.hold("read", fails)
@@ -344,11 +344,9 @@ def test_aiofiles_source_cancelled(tmp_path: Path, run: Any, fails: bool) -> Non
 @pytest.mark.parametrize("name", ["read", "seek"])
 def test_aiofiles_source_cancelled_with_all_tasks(tmp_path: Path, run: Any, name: str) -> None:
     """Nobody knows then what its thread has read, or where it has gone."""
-    path = tmp_path / "data.gz"
-    path.write_bytes(gzip.compress(TEXT.encode()))
 
     async def main() -> None:
-        file, below = await held(path, "rb")
+        file, below = await held(tmp_path / "data.gz", "rb")
         await file.open()
         assert await file.readline() == LINES[0].encode()
         below.hold(name)
@@ -368,8 +366,6 @@ def test_aiofiles_closed_in_an_exit_that_is_cancelled(
     tmp_path: Path, run: Any, fails: bool
 ) -> None:
     """The file is closed all the same, and so is what is below unless that fails."""
-    path = tmp_path / "data.gz"
-    path.write_bytes(gzip.compress(TEXT.encode()))
     body = KeyError("body")
 
     async def leave(file: Any) -> None:
@@ -377,7 +373,7 @@ def test_aiofiles_closed_in_an_exit_that_is_cancelled(
             raise body
 
     async def main() -> None:
-        file, below = await held(path, "rb")
+        file, below = await held(tmp_path / "data.gz", "rb")
         below.hold("close", fails)
         error = await below.cancel(leave(file))
         assert bool(error.__cause__) == fails
